@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef MEGA_INTERFACES_TD
+#define MEGA_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
+  let cppNamespace = "::mega";
+  let description = [{
+    An op whose tiles a stage distributes over the grid. Everything before it
+    in the stage is computed by each CTA for itself; everything after it that
+    uses its results is computed by the CTA that owns the tile.
+  }];
+  let methods = [
+    InterfaceMethod<"The anchor's tiles, null before partition.",
+        "::mega::TilingAttr", "getTilingAttr">,
+    InterfaceMethod<"Sets the anchor's tiles.",
+        "void", "setTilingAttr", (ins "::mega::TilingAttr":$tiling)>,
+    InterfaceMethod<"Outputs a tile covers at the preferred tile shape.",
+        "int64_t", "getTileExtent", (ins "int64_t":$ctas)>,
+    InterfaceMethod<"Outputs in all: the tile list is their quotient.",
+        "int64_t", "getTiledExtent">,
+    InterfaceMethod<"Whether partial sums over the reduction axis may be "
+        "published and added by the reader.",
+        "bool", "canSplit">
+  ];
+}
+
+#endif // MEGA_INTERFACES_TD

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The C interface of the Megalith runtime: load a bundle, bind weights, step.
+ *
+ * Life of a program:
+ *
+ *   megalith_bundle_load -> megalith_instance_create
+ *     -> megalith_bind_safetensors (or megalith_bind_weight, tensor by tensor)
+ *     -> megalith_set_state, megalith_set_position (a prompt's state; optional)
+ *     -> megalith_step, once a token
+ *     -> megalith_instance_destroy, megalith_bundle_free
+ *
+ * Errors. Every function but megalith_version and megalith_last_error returns
+ * a megalith_status. On any other value than MEGALITH_OK the message is in
+ * megalith_last_error(), out parameters are untouched, and the bundle or
+ * instance is as it was before the call. Null handles, names and out
+ * parameters are MEGALITH_INVALID_ARGUMENT.
+ *
+ * Threads. A bundle is immutable and may be used from any number of threads.
+ * An instance may be used from any thread, by one thread at a time. Instances
+ * are independent of each other. The last error is kept per thread.
+ *
+ * Devices. An instance lives in its device's primary context (the one of the
+ * CUDA runtime API); every call restores the caller's current context.
+ *
+ * Streams are CUstream / cudaStream_t values, passed as void *; NULL is the
+ * legacy default stream. Only megalith_step is asynchronous. Functions that
+ * touch device memory from the host first wait for all work of the context.
+ *
+ * Vectors and tensors are contiguous, row-major, last index fastest.
+ */
+#ifndef MEGA_RUNTIME_MEGALITH_H
+#define MEGA_RUNTIME_MEGALITH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define MEGALITH_API __attribute__((visibility("default")))
+#else
+#define MEGALITH_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Version of this header: 10000 * major + 100 * minor + patch. */
+#define MEGALITH_VERSION 100
+
+/** The largest rank of any tensor the interface describes. */
+#define MEGALITH_MAX_RANK 8
+
+/** The outcome of a call. The values are part of the ABI. */
+typedef enum megalith_status {
+  MEGALITH_OK = 0,
+  /** An argument that no bundle could make right: null, misaligned, size. */
+  MEGALITH_INVALID_ARGUMENT = 1,
+  /** A name that the bundle or file does not have. */
+  MEGALITH_NOT_FOUND = 2,
+  /** A file that cannot be opened, read or written. */
+  MEGALITH_IO_ERROR = 3,
+  /** A file whose contents break its format. */
+  MEGALITH_BAD_FORMAT = 4,
+  /** A bundle of a newer format version. */
+  MEGALITH_UNSUPPORTED_VERSION = 5,
+  /** A tensor whose dtype, shape or values are not what the bundle wants. */
+  MEGALITH_MISMATCH = 6,
+  /** libcuda.so.1 could not be opened; everything but launching works. */
+  MEGALITH_NO_DRIVER = 7,
+  /** No such device, or the bundle has no kernel for it. */
+  MEGALITH_NO_KERNEL = 8,
+  /** The device or host lacks memory, shared memory or resident CTAs. */
+  MEGALITH_RESOURCE_LIMIT = 9,
+  /** Weights or caches that a step needs are not bound yet. */
+  MEGALITH_NOT_READY = 10,
+  /** A position or row count above the cache capacity. */
+  MEGALITH_CAPACITY = 11,
+  /** A CUDA driver call failed; the message has its name and error. */
+  MEGALITH_DRIVER_ERROR = 12,
+  /** A defect of the runtime itself. */
+  MEGALITH_INTERNAL = 13
+} megalith_status;
+
+/** Element types. The values are part of the ABI. */
+typedef enum megalith_dtype {
+  MEGALITH_U8 = 0,
+  MEGALITH_I32 = 1,
+  MEGALITH_BF16 = 2,
+  MEGALITH_F32 = 3
+} megalith_dtype;
+
+/** A tensor as the bundle describes it. */
+typedef struct megalith_tensor_info {
+  /** Lives as long as the bundle; "" for the input and the output. */
+  const char *name;
+  megalith_dtype dtype;
+  int32_t rank;
+  /** The first `rank` entries; shape[0] of a cache is -1 (rows grow). */
+  int64_t shape[MEGALITH_MAX_RANK];
+} megalith_tensor_info;
+
+typedef struct megalith_bundle megalith_bundle;
+typedef struct megalith_instance megalith_instance;
+
+/** MEGALITH_VERSION of the library in use. Never fails. */
+MEGALITH_API uint32_t megalith_version(void);
+
+/**
+ * The message of this thread's last failed call; "" before any. Valid until
+ * the thread's next failing call. Never null.
+ */
+MEGALITH_API const char *megalith_last_error(void);
+
+/**
+ * Reads and checks `path`/manifest.json; needs no GPU. The caller frees
+ * `*bundle`. IO_ERROR, BAD_FORMAT, UNSUPPORTED_VERSION.
+ */
+MEGALITH_API megalith_status megalith_bundle_load(const char *path,
+                                                  megalith_bundle **bundle);
+
+/** Frees a bundle. Instances made from it stay valid. Null is allowed. */
+MEGALITH_API megalith_status megalith_bundle_free(megalith_bundle *bundle);
+
+/** The manifest's JSON text; lives as long as the bundle. */
+MEGALITH_API megalith_status
+megalith_bundle_manifest(const megalith_bundle *bundle, const char **text);
+
+/** The block's name; lives as long as the bundle. */
+MEGALITH_API megalith_status megalith_bundle_block(
+    const megalith_bundle *bundle, const char **name);
+
+/** The hidden vector in. */
+MEGALITH_API megalith_status megalith_bundle_input(
+    const megalith_bundle *bundle, megalith_tensor_info *info);
+
+/** The hidden vector out. */
+MEGALITH_API megalith_status megalith_bundle_output(
+    const megalith_bundle *bundle, megalith_tensor_info *info);
+
+/** Number of checkpoint tensors that must be bound. */
+MEGALITH_API megalith_status
+megalith_bundle_tensor_count(const megalith_bundle *bundle, size_t *count);
+
+/** Checkpoint tensor `index`, in the manifest's order. */
+MEGALITH_API megalith_status
+megalith_bundle_tensor(const megalith_bundle *bundle, size_t index,
+                       megalith_tensor_info *info);
+
+/** Number of states. */
+MEGALITH_API megalith_status
+megalith_bundle_state_count(const megalith_bundle *bundle, size_t *count);
+
+/** State `index`, in the manifest's order. */
+MEGALITH_API megalith_status
+megalith_bundle_state(const megalith_bundle *bundle, size_t index,
+                      megalith_tensor_info *info);
+
+/** Number of probes: workspace values left for inspection by each step. */
+MEGALITH_API megalith_status
+megalith_bundle_probe_count(const megalith_bundle *bundle, size_t *count);
+
+/** Probe `index`, in the manifest's order. */
+MEGALITH_API megalith_status
+megalith_bundle_probe(const megalith_bundle *bundle, size_t index,
+                      megalith_tensor_info *info);
+
+/**
+ * Makes an instance on CUDA device `device`: loads the cubin that fits, checks
+ * that one CTA an SM can be co-resident, and allocates the weight arena, the
+ * workspace and the states, zeroed. Position is 0.
+ *
+ * `cache_capacity_rows` is the number of rows allocated for every cache, so
+ * the most tokens the instance can hold. 0 allocates no cache: then each must
+ * be bound with megalith_bind_state before the first step. A block without
+ * caches has no capacity and wants 0.
+ *
+ * NO_DRIVER, NO_KERNEL, RESOURCE_LIMIT, IO_ERROR (cubin), DRIVER_ERROR.
+ */
+MEGALITH_API megalith_status megalith_instance_create(
+    const megalith_bundle *bundle, int device, int64_t cache_capacity_rows,
+    megalith_instance **instance);
+
+/**
+ * Waits for the context's work and frees everything but caller-owned states.
+ * Null is allowed.
+ */
+MEGALITH_API megalith_status
+megalith_instance_destroy(megalith_instance *instance);
+
+/**
+ * Gives one checkpoint tensor. `data` (host, `bytes` bytes, any alignment) is
+ * copied and not kept. A packed region is uploaded by the call that gives its
+ * last tensor. dtype and shape must be the manifest's; zero points must be
+ * integers in 0..15; a tensor can be bound once.
+ *
+ * NOT_FOUND, MISMATCH, INVALID_ARGUMENT (size; bound before), DRIVER_ERROR.
+ */
+MEGALITH_API megalith_status megalith_bind_weight(
+    megalith_instance *instance, const char *tensor, megalith_dtype dtype,
+    int32_t rank, const int64_t *shape, const void *data, size_t bytes);
+
+/**
+ * Gives every tensor of a safetensors file that the bundle wants, looking for
+ * `prefix` followed by the manifest's name (`prefix` may be null: none). Other
+ * tensors of the file are skipped, so shards and whole checkpoints work; a
+ * file without any wanted tensor is NOT_FOUND. The file is mapped, not read
+ * into memory; do not truncate it while regions it feeds are incomplete.
+ *
+ * Errors of megalith_bind_weight, IO_ERROR, BAD_FORMAT. All or nothing.
+ */
+MEGALITH_API megalith_status
+megalith_bind_safetensors(megalith_instance *instance, const char *path,
+                          const char *prefix);
+
+/** OK, or NOT_READY with a message that lists the missing tensors. */
+MEGALITH_API megalith_status
+megalith_weights_ready(megalith_instance *instance);
+
+/**
+ * Copies a state from the host. A fixed state needs all its bytes; a cache
+ * takes any whole number of rows up to the capacity, written from row 0. Does
+ * not move the position. NOT_FOUND, INVALID_ARGUMENT, CAPACITY, NOT_READY
+ * (cache has no memory), DRIVER_ERROR.
+ */
+MEGALITH_API megalith_status
+megalith_set_state(megalith_instance *instance, const char *name,
+                   const void *data, size_t bytes);
+
+/** Copies a state to the host; sizes and errors as megalith_set_state. */
+MEGALITH_API megalith_status
+megalith_get_state(megalith_instance *instance, const char *name, void *data,
+                   size_t bytes);
+
+/**
+ * Makes `device_pointer` (16-byte aligned) the state's memory, in place of
+ * what the instance allocated, which is freed. It stays the caller's and must
+ * outlive the instance or the next bind. Contents are taken as they are.
+ *
+ * `bytes` is its size: at least the state's for a fixed one; for a cache it
+ * sets how many rows fit, at least one and no fewer than the position. The
+ * instance's capacity is the smallest of its caches'.
+ */
+MEGALITH_API megalith_status
+megalith_bind_state(megalith_instance *instance, const char *name,
+                    void *device_pointer, size_t bytes);
+
+/** The state's device address; null for a cache without memory. */
+MEGALITH_API megalith_status
+megalith_state_pointer(megalith_instance *instance, const char *name,
+                       void **device_pointer);
+
+/** Rows every cache can hold; INT64_MAX for a block without caches. */
+MEGALITH_API megalith_status
+megalith_cache_capacity(megalith_instance *instance, int64_t *rows);
+
+/**
+ * Sets the number of tokens seen, which is the number of valid rows in every
+ * cache: 0 .. capacity, else CAPACITY.
+ */
+MEGALITH_API megalith_status
+megalith_set_position(megalith_instance *instance, int64_t position);
+
+/** The number of tokens seen. */
+MEGALITH_API megalith_status
+megalith_get_position(megalith_instance *instance, int64_t *position);
+
+/**
+ * One token: launches the block's kernel once on `stream`, and adds 1 to the
+ * position. `input` and `output` are device addresses, 16-byte aligned, of the
+ * bundle's input and output shapes; they may be equal. Does nothing else: no
+ * allocation, copy, memset or synchronisation. Steps of one instance must be
+ * ordered: use one stream, or order the streams with events.
+ *
+ * May be captured into a graph. The position is part of the captured node:
+ * every replay runs with the position of the captured call.
+ *
+ * NOT_READY, CAPACITY (position + 1 above it), INVALID_ARGUMENT, DRIVER_ERROR
+ * (also errors of earlier asynchronous work).
+ */
+MEGALITH_API megalith_status megalith_step(megalith_instance *instance,
+                                           const void *input, void *output,
+                                           void *stream);
+
+/**
+ * megalith_step for host buffers, on the default stream: copies in, steps,
+ * waits, copies out. For tests and tools.
+ */
+MEGALITH_API megalith_status
+megalith_step_host(megalith_instance *instance, const void *input,
+                   void *output);
+
+/**
+ * Copies what the last step left in a probe. `bytes` must be the probe's size.
+ * NOT_FOUND, INVALID_ARGUMENT, DRIVER_ERROR.
+ */
+MEGALITH_API megalith_status
+megalith_read_probe(megalith_instance *instance, const char *name, void *data,
+                    size_t bytes);
+
+/**
+ * Makes a fresh start: zeroes every state (caller-owned ones too) and the
+ * workspace, and sets position 0. Weights and bindings stay.
+ */
+MEGALITH_API megalith_status megalith_reset(megalith_instance *instance);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
