@@ -46,7 +46,7 @@ def Mega_Dialect : Dialect {
     * **C3** Every dimension is static except the leading one of a cache, whose
       length is the run-time position.
     * **C4** The target (`mega.target` on the module) is the only fact about a
-      GPU, and only passes from form-stages on read it.
+      GPU, and only passes from decompose on read it.
     * **C5** At level 1 and below, tensors live only inside one stage. What
       crosses stages is a `!mega.buffer` or a state symbol.
   }];

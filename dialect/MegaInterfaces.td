@@ -16,10 +16,10 @@ def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
         "::mega::TilingAttr", "getTilingAttr">,
     InterfaceMethod<"Sets the anchor's tiles.",
         "void", "setTilingAttr", (ins "::mega::TilingAttr":$tiling)>,
-    InterfaceMethod<"Outputs a tile covers at the preferred tile shape.",
-        "int64_t", "getTileExtent", (ins "int64_t":$ctas)>,
-    InterfaceMethod<"Outputs in all: the tile list is their quotient.",
-        "int64_t", "getTiledExtent">,
+    InterfaceMethod<"Outputs that one tile covers.",
+        "int64_t", "getTileExtent">,
+    InterfaceMethod<"Length of the anchor's tile list.",
+        "int64_t", "getTileCount">,
     InterfaceMethod<"Whether partial sums over the reduction axis may be "
         "published and added by the reader.",
         "bool", "canSplit">

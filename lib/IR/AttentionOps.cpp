@@ -4,6 +4,8 @@
 
 #include "SymbolChecks.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mega;
 
@@ -73,9 +75,10 @@ LatentAttentionOp::verifySymbolUses(SymbolTableCollection &symbols) {
 LogicalResult LatentQueryOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return lookupQuantWeight(*this, symbols, getWeightAttr());
 }
-int64_t LatentQueryOp::getTileExtent(int64_t) { return kUnitInputs; }
-int64_t LatentQueryOp::getTiledExtent() {
-  return tensorTypeOf(getResult()).getNumElements();
+int64_t LatentQueryOp::getTileExtent() { return kUnitInputs; }
+int64_t LatentQueryOp::getTileCount() {
+  ArrayRef<int64_t> shape = tensorTypeOf(getResult()).getShape();
+  return shape[0] * llvm::divideCeil(shape[1], kUnitInputs);
 }
 bool LatentQueryOp::canSplit() { return false; }
 
@@ -85,8 +88,8 @@ LogicalResult LatentScoresOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success(succeeded(latent) && succeeded(rope));
 }
 // One chunk a CTA: a longer context makes the chunks longer, not more.
-int64_t LatentScoresOp::getTileExtent(int64_t) { return 1; }
-int64_t LatentScoresOp::getTiledExtent() {
+int64_t LatentScoresOp::getTileExtent() { return 1; }
+int64_t LatentScoresOp::getTileCount() {
   return tensorTypeOf(getMaximum()).getDimSize(0);
 }
 bool LatentScoresOp::canSplit() { return false; }
@@ -94,9 +97,10 @@ bool LatentScoresOp::canSplit() { return false; }
 LogicalResult LatentValueOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return lookupQuantWeight(*this, symbols, getWeightAttr());
 }
-int64_t LatentValueOp::getTileExtent(int64_t) { return kUnitInputs; }
-int64_t LatentValueOp::getTiledExtent() {
+int64_t LatentValueOp::getTileExtent() { return kUnitInputs; }
+int64_t LatentValueOp::getTileCount() {
   RankedTensorType context = tensorTypeOf(getContext());
-  return context.getDimSize(1) * context.getDimSize(2);
+  return context.getDimSize(1) *
+         llvm::divideCeil(context.getDimSize(2), kUnitInputs);
 }
 bool LatentValueOp::canSplit() { return true; }

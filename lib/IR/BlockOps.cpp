@@ -4,6 +4,8 @@
 
 #include "SymbolChecks.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
@@ -213,7 +215,8 @@ LogicalResult SliceOp::verify() {
            << to << " from " << from
            << ", expected them to differ in the last dimension only";
   int64_t offset = getOffset(), size = to.getShape().back();
-  if (offset < 0 || offset + size > from.getShape().back())
+  // Not offset + size: an absurd offset must not wrap around into the range.
+  if (offset < 0 || offset > from.getShape().back() - size)
     return emitOpError("takes elements [")
            << offset << ", " << offset + size
            << ") of the last dimension, expected a range inside [0, "
@@ -289,11 +292,12 @@ static bool isQuantLinear(LinearOp op) {
   return weight && isa<QuantType>(weight.getType());
 }
 
-int64_t LinearOp::getTileExtent(int64_t) {
+int64_t LinearOp::getTileExtent() {
   return isQuantLinear(*this) ? kUnitOutputs : 1;
 }
-int64_t LinearOp::getTiledExtent() {
-  return tensorTypeOf(getResult()).getNumElements();
+int64_t LinearOp::getTileCount() {
+  return llvm::divideCeil(tensorTypeOf(getResult()).getNumElements(),
+                          getTileExtent());
 }
 bool LinearOp::canSplit() { return isQuantLinear(*this); }
 
@@ -316,10 +320,13 @@ LogicalResult ShortConvOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto state = lookupState(*this, symbols, getStateAttr());
   if (failed(weight) || failed(state))
     return failure();
-  if (stacked && static_cast<int64_t>(*getIndex()) >= weight->getDimSize(0))
-    return emitOpError("takes slice ")
-           << *getIndex() << " of weight @" << getWeight()
-           << ", expected one below " << weight->getDimSize(0);
+  if (stacked) {
+    int64_t index = *getIndex(), slices = weight->getDimSize(0);
+    if (index < 0 || index >= slices)
+      return emitOpError("takes slice ")
+             << index << " of weight @" << getWeight()
+             << ", expected one in [0, " << slices << ")";
+  }
   int64_t channels = tensorTypeOf(getX()).getDimSize(0);
   int64_t taps = weight->getShape().back();
   if (failed(expectSize(*this, "weight @" + getWeight(), "channels",
@@ -391,11 +398,11 @@ static int64_t deltaStrip(int64_t values) {
   return 1;
 }
 
-int64_t DeltaRuleOp::getTileExtent(int64_t) {
+int64_t DeltaRuleOp::getTileExtent() {
   return deltaStrip(tensorTypeOf(getV()).getDimSize(1));
 }
-int64_t DeltaRuleOp::getTiledExtent() {
-  return tensorTypeOf(getV()).getNumElements();
+int64_t DeltaRuleOp::getTileCount() {
+  return tensorTypeOf(getV()).getNumElements() / getTileExtent();
 }
 bool DeltaRuleOp::canSplit() { return false; }
 
@@ -412,7 +419,8 @@ LogicalResult RopeOp::verify() {
   if (size <= 0 || size % 2 != 0)
     return emitOpError("rotates ")
            << size << " elements, expected a positive even number";
-  if (offset < 0 || offset + size > last)
+  // Not offset + size: an absurd offset must not wrap around into the range.
+  if (offset < 0 || offset > last - size)
     return emitOpError("rotates elements [")
            << offset << ", " << offset + size
            << ") of the last dimension, expected a range inside [0, " << last

@@ -4,6 +4,8 @@
 
 #include "SymbolChecks.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mega;
 
@@ -16,9 +18,10 @@ LogicalResult RouterOp::verify() {
   if (weights.getShape() != ids.getShape())
     return emitOpError("has ids ")
            << ids << " and weights " << weights << ", expected one size";
-  if (ids.getDimSize(0) > logits.getDimSize(0))
+  if (ids.getDimSize(0) < 1 || ids.getDimSize(0) > logits.getDimSize(0))
     return emitOpError("chooses ")
-           << ids.getDimSize(0) << " experts, expected at most the "
+           << ids.getDimSize(0)
+           << " experts, expected at least 1 and at most the "
            << logits.getDimSize(0) << " there are";
   return success();
 }
@@ -76,6 +79,12 @@ LogicalResult ExpertsOp::verify() {
     return emitOpError("has ids ")
            << getIds().getType() << " and weights " << getWeights().getType()
            << ", expected one size";
+  // The custom syntax takes the three together; the generic one does not.
+  int shared = bool(getSharedGateAttr()) + bool(getSharedUpAttr()) +
+               bool(getSharedDownAttr());
+  if (shared != 0 && shared != 3)
+    return emitOpError("names ")
+           << shared << " shared weights, expected gate, up and down or none";
   return verifyScalarRegion(*this, getActivation(), 2);
 }
 
@@ -113,17 +122,19 @@ LogicalResult ExpertGateUpOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success(succeeded(gate) && succeeded(up));
 }
 // Gate and up share a unit, half its rows each.
-int64_t ExpertGateUpOp::getTileExtent(int64_t) { return kUnitOutputs / 2; }
-int64_t ExpertGateUpOp::getTiledExtent() {
-  return tensorTypeOf(getResult()).getNumElements();
+int64_t ExpertGateUpOp::getTileExtent() { return kUnitOutputs / 2; }
+int64_t ExpertGateUpOp::getTileCount() {
+  ArrayRef<int64_t> shape = tensorTypeOf(getResult()).getShape();
+  return shape[0] * llvm::divideCeil(shape[1], getTileExtent());
 }
 bool ExpertGateUpOp::canSplit() { return false; }
 
 LogicalResult ExpertDownOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return lookupQuantWeight(*this, symbols, getDownAttr());
 }
-int64_t ExpertDownOp::getTileExtent(int64_t) { return kUnitOutputs; }
-int64_t ExpertDownOp::getTiledExtent() {
-  return tensorTypeOf(getResult()).getNumElements();
+int64_t ExpertDownOp::getTileExtent() { return kUnitOutputs; }
+int64_t ExpertDownOp::getTileCount() {
+  return llvm::divideCeil(tensorTypeOf(getResult()).getNumElements(),
+                          getTileExtent());
 }
 bool ExpertDownOp::canSplit() { return true; }

@@ -34,7 +34,7 @@ parseVectorArguments(OpAsmParser &parser,
 static void printVectorArguments(OpAsmPrinter &p, Region &body) {
   p << '(';
   llvm::interleaveComma(body.getArguments(), p);
-  p << ") : " << body.getArgumentTypes() << ' ';
+  p << ") : " << body.getArgumentTypes();
 }
 
 /// A container's two arguments are the caller's vectors.
@@ -68,6 +68,7 @@ void ProgramOp::print(OpAsmPrinter &p) {
   printVectorArguments(p, getBody());
   p.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                      {SymbolTable::getSymbolAttrName()});
+  p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
@@ -98,6 +99,7 @@ void KernelOp::print(OpAsmPrinter &p) {
   printVectorArguments(p, getBody());
   p.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
                                      {SymbolTable::getSymbolAttrName()});
+  p << ' ';
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
@@ -172,8 +174,8 @@ LogicalResult StoreOp::verify() {
 // ElementwiseOp
 //===----------------------------------------------------------------------===//
 
-int64_t ElementwiseOp::getTileExtent(int64_t) { return 1; }
-int64_t ElementwiseOp::getTiledExtent() {
+int64_t ElementwiseOp::getTileExtent() { return 1; }
+int64_t ElementwiseOp::getTileCount() {
   return tensorTypeOf(getResult()).getNumElements();
 }
 bool ElementwiseOp::canSplit() { return false; }

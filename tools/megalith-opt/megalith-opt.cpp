@@ -4,6 +4,7 @@
 /// nothing else on purpose, so that leakage is a parse error.
 
 #include "mega/IR/Mega.h"
+#include "mega/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -13,6 +14,8 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mega::MegaDialect, mlir::arith::ArithDialect,
                   mlir::math::MathDialect>();
+  mega::registerMegaPasses();
+  mega::registerPipelines();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Megalith optimizer driver\n", registry));
 }

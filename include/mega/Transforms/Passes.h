@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The passes and the pipeline that joins them.
+
+#ifndef MEGA_TRANSFORMS_PASSES_H
+#define MEGA_TRANSFORMS_PASSES_H
+
+#include "mega/IR/Mega.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mega {
+
+#define GEN_PASS_DECL
+#include "mega/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "mega/Transforms/Passes.h.inc"
+
+/// Level 0 to level 3. The module must carry `mega.target`.
+void buildPipeline(mlir::OpPassManager &pm);
+
+/// Registers `buildPipeline` as `-mega-pipeline`.
+void registerPipelines();
+
+} // namespace mega
+
+#endif // MEGA_TRANSFORMS_PASSES_H

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Passes in pipeline order; lib/Transforms/Pipelines.cpp says why each is where
+// it is.
+
+#ifndef MEGA_TRANSFORMS_PASSES_TD
+#define MEGA_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+//===----------------------------------------------------------------------===//
+// Level 0
+//===----------------------------------------------------------------------===//
+
+def VerifyBlockPass : Pass<"mega-verify-block", "::mlir::ModuleOp"> {
+  let summary = "Check that a module is at level 0 and complete";
+  let description = [{
+    Exactly one `mega.block`, a `mega.target` on the module, no op of a lower
+    level, and for each op a form that the compiler can lower.
+  }];
+}
+
+def DecomposePass : Pass<"mega-decompose", "::mlir::ModuleOp"> {
+  let summary = "Break ops that need several stages into their parts";
+  let description = [{
+    1. `mega.experts` becomes `mega.expert_gate_up` and `mega.expert_down`.
+    2. An absorbed `mega.latent_attention` becomes `mega.latent_query`,
+       `mega.latent_scores` with one chunk for each CTA of the target, and
+       `mega.latent_value`.
+    3. Anything whose result nobody reads goes.
+  }];
+}
+
+def FormStagesPass : Pass<"mega-form-stages", "::mlir::ModuleOp"> {
+  let summary = "Turn a block into stages over buffers (level 0 to 1)";
+  let description = [{
+    1. Each anchor starts a stage; linears of one operand share a stage.
+    2. Anchors whose tile list fills the grid badly and whose readers can add
+       partial sums are split.
+    3. Tile-local consumers of a complete anchor become its epilogue.
+    4. What remains is recomputed by every CTA of the stages that read it; the
+       earliest such stage publishes it if a later one needs it again.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Level 1
+//===----------------------------------------------------------------------===//
+
+def PartitionPass : Pass<"mega-partition", "::mlir::ModuleOp"> {
+  let summary = "Give anchors their tiles and transfers their access relations";
+}
+
+def VerifyStagesPass : Pass<"mega-verify-stages", "::mlir::ModuleOp"> {
+  let summary = "Check that a program is partitioned (level 1)";
+}
+
+def SchedulePhasesPass : Pass<"mega-schedule-phases", "::mlir::ModuleOp"> {
+  let summary = "Order stages into phases with grid barriers (level 1 to 2)";
+  let description = [{
+    Each stage runs as early as its dependences (read after write, write after
+    read, write after write, through buffers and state) allow; a barrier stands
+    between consecutive phases and lists the dependences that it covers.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Level 2
+//===----------------------------------------------------------------------===//
+
+def VerifySchedulePass : Pass<"mega-verify-schedule", "::mlir::ModuleOp"> {
+  let summary = "Check that every dependence is ordered (level 2)";
+  let description = [{
+    Accepts or rejects any schedule, whoever wrote it: two stages that touch one
+    buffer or state, at least one of them writing, must have a barrier between
+    them, in program order, and every buffer that is read must have been
+    written.
+  }];
+}
+
+def PlanMemoryPass : Pass<"mega-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Assign workspace and weight addresses (level 2 to 3)";
+  let description = [{
+    Buffers that are never live in one phase share bytes. Weights are packed in
+    the order in which the kernel reads them.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Level 3
+//===----------------------------------------------------------------------===//
+
+def VerifyKernelPass : Pass<"mega-verify-kernel", "::mlir::ModuleOp"> {
+  let summary = "Check that a kernel's memory plan is sound (level 3)";
+  let description = [{
+    Every buffer has an aligned offset inside the workspace, and buffers that
+    share bytes are live in disjoint ranges of phases.
+  }];
+}
+
+#endif // MEGA_TRANSFORMS_PASSES_TD

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The few loops that take time.
+
+#include "Kernels.h"
+
+#include <algorithm>
+
+using namespace mega::reference;
+
+// Sanitizers instrument the resolvers of function clones, which then run
+// before the sanitizer's own start-up.
+#if defined(__x86_64__) && defined(__GNUC__) &&                                \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define MEGA_EVERY_WIDTH                                                       \
+  __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define MEGA_EVERY_WIDTH
+#endif
+
+/// One dequantised weight.
+static inline __attribute__((always_inline)) float
+weightValue(unsigned code, float zero, float scale) {
+  return roundToBf16((static_cast<float>(static_cast<int>(code)) - zero) *
+                     scale);
+}
+
+//===----------------------------------------------------------------------===//
+// Quantised matrix times vector
+//===----------------------------------------------------------------------===//
+
+/// Adds one group's products to `y`. `codes` is the group's first row at the
+/// first column.
+MEGA_EVERY_WIDTH
+static void addGroup(const uint8_t *codes, int64_t stride, int64_t group,
+                     const float *__restrict x, const float *__restrict scale,
+                     const float *__restrict zero, int64_t count,
+                     float *__restrict y) {
+  float partial[kColumns] = {};
+  for (int64_t k = 0; k < group; k += 2) {
+    const uint8_t *row = codes + k / 2 * stride;
+    float even = x[k], odd = x[k + 1];
+    for (int64_t n = 0; n < count; ++n) {
+      unsigned pair = row[n];
+      float sum = partial[n];
+      sum += even * weightValue(pair & 15u, zero[n], scale[n]);
+      sum += odd * weightValue(pair >> 4, zero[n], scale[n]);
+      partial[n] = sum;
+    }
+  }
+  for (int64_t n = 0; n < count; ++n)
+    y[n] += partial[n];
+}
+
+void mega::reference::multiply(const QuantMatrix &weight, const float *x,
+                               int64_t column, int64_t count, float *y) {
+  float scale[kColumns], zero[kColumns];
+  std::fill(y, y + count, 0.0f);
+  for (int64_t k = 0; k < weight.inputs; k += weight.group) {
+    int64_t first = k / weight.group * weight.outputs + column;
+    widen(weight.scales, first, count, scale);
+    widen(weight.zeros, first, count, zero);
+    addGroup(weight.codes + k / 2 * weight.outputs + column, weight.outputs,
+             weight.group, x + k, scale, zero, count, y);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Panels
+//===----------------------------------------------------------------------===//
+
+void mega::reference::dequantisePanel(const QuantMatrix &weight, int64_t column,
+                                      int64_t count, float *panel) {
+  float scale[kPanel], zero[kPanel];
+  std::fill(panel, panel + weight.inputs * kPanel, 0.0f);
+  for (int64_t k = 0; k < weight.inputs; ++k) {
+    if (k % weight.group == 0) {
+      int64_t first = k / weight.group * weight.outputs + column;
+      widen(weight.scales, first, count, scale);
+      widen(weight.zeros, first, count, zero);
+    }
+    const uint8_t *row = weight.codes + k / 2 * weight.outputs + column;
+    for (int64_t n = 0; n < count; ++n)
+      panel[k * kPanel + n] =
+          weightValue(k % 2 ? row[n] >> 4 : row[n] & 15u, zero[n], scale[n]);
+  }
+}
+
+namespace {
+/// Sixteen f32 lanes, whatever registers hold them.
+typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
+} // namespace
+
+/// Rows that multiplyRows takes at once.
+static constexpr int64_t kRows = 4;
+
+/// Adds `sum_k a[r][k] panel[k][n]` to `out[r][n]` for kRows rows.
+MEGA_EVERY_WIDTH
+static void addRows(const float *a, int64_t lda, int64_t depth,
+                    const float *panel, float *out, int64_t stride) {
+  constexpr int64_t kWide = kPanel / 16;
+  Lanes partial[kRows][kWide] = {};
+  for (int64_t k = 0; k < depth; ++k) {
+    auto *b = reinterpret_cast<const Lanes *>(panel + k * kPanel);
+    for (int64_t r = 0; r < kRows; ++r)
+      for (int64_t n = 0; n < kWide; ++n)
+        partial[r][n] += a[r * lda + k] * b[n];
+  }
+  for (int64_t r = 0; r < kRows; ++r)
+    for (int64_t n = 0; n < kWide; ++n)
+      reinterpret_cast<Lanes *>(out + r * stride)[n] += partial[r][n];
+}
+
+/// As addRows, for one row.
+static void addRow(const float *a, int64_t depth, const float *panel,
+                   float *out) {
+  float partial[kPanel] = {};
+  for (int64_t k = 0; k < depth; ++k)
+    for (int64_t n = 0; n < kPanel; ++n)
+      partial[n] += a[k] * panel[k * kPanel + n];
+  for (int64_t n = 0; n < kPanel; ++n)
+    out[n] += partial[n];
+}
+
+void mega::reference::multiplyPanel(const float *a, int64_t rows, int64_t depth,
+                                    const float *panel, float *out,
+                                    int64_t stride) {
+  for (int64_t r = 0; r < rows; ++r)
+    std::fill(out + r * stride, out + r * stride + kPanel, 0.0f);
+  for (int64_t k = 0; k < depth; k += kDepth) {
+    int64_t block = std::min(kDepth, depth - k);
+    const float *slab = panel + k * kPanel;
+    int64_t r = 0;
+    for (; r + kRows <= rows; r += kRows)
+      addRows(a + r * depth + k, depth, block, slab, out + r * stride, stride);
+    for (; r < rows; ++r)
+      addRow(a + r * depth + k, block, slab, out + r * stride);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+/// Interleaved partial sums, and the elements that one set of them covers.
+static constexpr int64_t kLanes = 16, kBlock = 1024;
+
+/// Adds neighbours until one number is left.
+static float fold(float (&lanes)[kLanes]) {
+  for (int64_t width = kLanes / 2; width; width /= 2)
+    for (int64_t i = 0; i < width; ++i)
+      lanes[i] += lanes[i + width];
+  return lanes[0];
+}
+
+float mega::reference::dot(const float *a, const float *b, int64_t count) {
+  float total = 0.0f;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    float lanes[kLanes] = {};
+    int64_t end = std::min(begin + kBlock, count), i = begin;
+    for (; i + kLanes <= end; i += kLanes)
+      for (int64_t lane = 0; lane < kLanes; ++lane)
+        lanes[lane] += a[i + lane] * b[i + lane];
+    for (int64_t lane = 0; i + lane < end; ++lane)
+      lanes[lane] += a[i + lane] * b[i + lane];
+    total += fold(lanes);
+  }
+  return total;
+}
+
+float mega::reference::sum(const float *a, int64_t count) {
+  float total = 0.0f;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    float lanes[kLanes] = {};
+    for (int64_t i = begin; i < std::min(begin + kBlock, count); ++i)
+      lanes[(i - begin) % kLanes] += a[i];
+    total += fold(lanes);
+  }
+  return total;
+}
+
+void mega::reference::addScaled(float a, const float *x, int64_t count,
+                                float *y) {
+  for (int64_t i = 0; i < count; ++i)
+    y[i] += a * x[i];
+}
