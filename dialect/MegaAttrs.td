@@ -32,8 +32,8 @@ def Mega_AccessAttr : Mega_Attr<"Access", "access"> {
     Example: `#mega.access<affine_map<(d0)[s0] -> (d0 * 16 + s0)>, [16]>`.
   }];
   let parameters = (ins "::mlir::AffineMapAttr":$map,
-                        ArrayRefParameter<"int64_t">:$extents);
-  let assemblyFormat = "`<` $map `,` `[` $extents `]` `>`";
+                        OptionalArrayRefParameter<"int64_t">:$extents);
+  let assemblyFormat = "`<` $map `,` `[` (`]`) : ($extents^ `]`)? `>`";
   let genVerifyDecl = 1;
 }
 

@@ -187,7 +187,8 @@ def Mega_RmsNormOp : Mega_SymbolUser<"rms_norm", [Pure]> {
     `unit_offset` the factor is `1 + w`. Source: Zhang and Sennrich, 2019.
 
     ```mlir
-    %n = mega.rms_norm %x, @w eps(1.0e-6) : tensor<2304xbf16>
+    %n = mega.rms_norm %x, @w eps(1.0e-6)
+        : tensor<2304xbf16> -> tensor<2304xbf16>
     ```
     Preconditions: `@w` is a rank-1 tensor of the last dimension's size.
   }];
@@ -280,7 +281,7 @@ def Mega_DeltaRuleOp : Mega_Anchor<"delta_rule", [UpdatesState]> {
                        OptionalAttr<Mega_TilingAttr>:$tiling);
   let results = (outs Mega_Value:$result);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `,` $beta `,` $state $kind ($decay^)?
+    $q `,` $k `,` $v `,` $beta `,` $state `decay` `(` $kind `)` ($decay^)?
     (`tiling` `(` $tiling^ `)`)? attr-dict
     `:` type($q) `,` type($k) `,` type($v) `,` type($beta) (`,` type($decay)^)?
     `->` type($result)

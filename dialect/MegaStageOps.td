@@ -154,14 +154,15 @@ def Mega_ExpertDownOp : Mega_Anchor<"expert_down", [Pure]> {
 def Mega_LatentQueryOp : Mega_Anchor<"latent_query", [Pure]> {
   let summary = "folds the key half of kv_b into the query";
   let description = [{
-    `qa[h][c] = sum_{j<N} q[h][j] W[c][h*(N+V) + j]`, f32. A tile is one
-    head's 128 latent channels.
+    `qa[h][c] = sum_{j<N} q[h][j] W[c][h*(N+V) + j]`, f32, with
+    N = `keys`. A tile is one head's 128 latent channels.
   }];
   let arguments = (ins Mega_Value:$q, FlatSymbolRefAttr:$weight,
+                       I64Attr:$keys,
                        OptionalAttr<Mega_TilingAttr>:$tiling);
   let results = (outs Mega_Value:$result);
   let assemblyFormat = [{
-    $q `,` $weight (`tiling` `(` $tiling^ `)`)? attr-dict
+    $q `,` $weight `keys` `(` $keys `)` (`tiling` `(` $tiling^ `)`)? attr-dict
     `:` type($q) `->` type($result)
   }];
 }

@@ -140,7 +140,7 @@ mega.block @motif(%x: tensor<2304xbf16>) -> tensor<2304xbf16> {
     %sig = arith.divf %one, %den : f32
     mega.yield %sig
   }
-  %o0 = mega.delta_rule %qs0, %khead0, %vhead0, %beta0, @"0.S" channel %decay0
+  %o0 = mega.delta_rule %qs0, %khead0, %vhead0, %beta0, @"0.S" decay(channel) %decay0
       : tensor<32x128xf32>, tensor<32x128xbf16>, tensor<32x128xbf16>, tensor<32xf32>, tensor<32x128xf32> -> tensor<32x128xbf16>
   %of0 = mega.reshape %o0 : tensor<32x128xbf16> -> tensor<4096xbf16>
   %a0 = mega.linear %of0, @"blocks.0.attn.o_proj" : tensor<4096xbf16> -> tensor<2304xbf16>
@@ -231,7 +231,7 @@ mega.block @motif(%x: tensor<2304xbf16>) -> tensor<2304xbf16> {
     %sig = arith.divf %one, %den : f32
     mega.yield %sig
   }
-  %o1 = mega.delta_rule %qs1, %khead1, %vhead1, %beta1, @"1.S" channel %decay1
+  %o1 = mega.delta_rule %qs1, %khead1, %vhead1, %beta1, @"1.S" decay(channel) %decay1
       : tensor<32x128xf32>, tensor<32x128xbf16>, tensor<32x128xbf16>, tensor<32xf32>, tensor<32x128xf32> -> tensor<32x128xbf16>
   %of1 = mega.reshape %o1 : tensor<32x128xbf16> -> tensor<4096xbf16>
   %a1 = mega.linear %of1, @"blocks.1.attn.o_proj" : tensor<4096xbf16> -> tensor<2304xbf16>
@@ -322,7 +322,7 @@ mega.block @motif(%x: tensor<2304xbf16>) -> tensor<2304xbf16> {
     %sig = arith.divf %one, %den : f32
     mega.yield %sig
   }
-  %o2 = mega.delta_rule %qs2, %khead2, %vhead2, %beta2, @"2.S" channel %decay2
+  %o2 = mega.delta_rule %qs2, %khead2, %vhead2, %beta2, @"2.S" decay(channel) %decay2
       : tensor<32x128xf32>, tensor<32x128xbf16>, tensor<32x128xbf16>, tensor<32xf32>, tensor<32x128xf32> -> tensor<32x128xbf16>
   %of2 = mega.reshape %o2 : tensor<32x128xbf16> -> tensor<4096xbf16>
   %a2 = mega.linear %of2, @"blocks.2.attn.o_proj" : tensor<4096xbf16> -> tensor<2304xbf16>

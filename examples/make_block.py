@@ -104,7 +104,7 @@ def kda(w, b, x):
     w.map(f"beta{b}", [("z", f"bl{b}")], [f"tensor<{h}xbf16>"],
           f"tensor<{h}xf32>", SIGMOID.format(x="z"), "sig")
     w.line(f"%o{b} = mega.delta_rule %qs{b}, %khead{b}, %vhead{b}, %beta{b},"
-           f' @"{b}.S" channel %decay{b}')
+           f' @"{b}.S" decay(channel) %decay{b}')
     w.line(f"    : {headf}, {head}, {head}, tensor<{h}xf32>, {headf} -> {head}")
     w.line(f"%of{b} = mega.reshape %o{b} : {head} -> {vec}")
     linear(w, f"a{b}", f"of{b}", f"{p}.o_proj", c, d)

@@ -23,6 +23,16 @@ using namespace mega;
 
 static bool isFloatElement(Type type) { return type.isBF16() || type.isF32(); }
 
+/// Fails on a dimension of no elements: nothing could bind to it.
+static LogicalResult verifyPositiveDims(Operation *op,
+                                        RankedTensorType tensor) {
+  for (int64_t dim : tensor.getShape())
+    if (dim == 0)
+      return op->emitOpError("has type ")
+             << tensor << ", expected positive dimensions";
+  return success();
+}
+
 LogicalResult WeightOp::verify() {
   if (isa<QuantType>(getType()))
     return success();
@@ -32,7 +42,7 @@ LogicalResult WeightOp::verify() {
     return emitOpError("has type ")
            << getType()
            << ", expected a static tensor of bf16 or f32 or a !mega.quant";
-  return success();
+  return verifyPositiveDims(*this, tensor);
 }
 
 LogicalResult StateOp::verify() {
@@ -47,7 +57,7 @@ LogicalResult StateOp::verify() {
   if (!tensor.hasStaticShape() && tensor.getRank() < 2)
     return emitOpError("has rank ")
            << tensor.getRank() << ", expected a cache of rank 2 or more";
-  return success();
+  return verifyPositiveDims(*this, tensor);
 }
 
 ParseResult BlockOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -72,7 +82,7 @@ LogicalResult BlockOp::verify() {
   auto isVector = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getRank() == 1 && tensor.hasStaticShape() &&
-           isFloatElement(tensor.getElementType());
+           tensor.getDimSize(0) > 0 && isFloatElement(tensor.getElementType());
   };
   if (getArgumentTypes().size() != 1 || getResultTypes().size() != 1)
     return emitOpError("has ")
@@ -82,7 +92,7 @@ LogicalResult BlockOp::verify() {
       !isVector(getResultTypes().front()))
     return emitOpError("has type ")
            << getFunctionType()
-           << ", expected a rank-1 tensor of bf16 or f32 in and out";
+           << ", expected a non-empty rank-1 tensor of bf16 or f32 in and out";
   return success();
 }
 
@@ -182,6 +192,8 @@ LogicalResult mega::verifyScalarRegion(Operation *owner, Region &region,
 }
 
 LogicalResult MapOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("has 0 operands, expected at least 1");
   ArrayRef<int64_t> shape = tensorTypeOf(getResult()).getShape();
   for (auto [index, input] : llvm::enumerate(getInputs()))
     if (tensorTypeOf(input).getShape() != shape)
@@ -216,10 +228,10 @@ LogicalResult SliceOp::verify() {
            << ", expected them to differ in the last dimension only";
   int64_t offset = getOffset(), size = to.getShape().back();
   // Not offset + size: an absurd offset must not wrap around into the range.
-  if (offset < 0 || offset > from.getShape().back() - size)
-    return emitOpError("takes elements [")
-           << offset << ", " << offset + size
-           << ") of the last dimension, expected a range inside [0, "
+  if (size < 1 || offset < 0 || offset > from.getShape().back() - size)
+    return emitOpError("takes ")
+           << size << " elements from " << offset
+           << " of the last dimension, expected a non-empty range inside [0, "
            << from.getShape().back() << ")";
   return success();
 }
@@ -421,9 +433,9 @@ LogicalResult RopeOp::verify() {
            << size << " elements, expected a positive even number";
   // Not offset + size: an absurd offset must not wrap around into the range.
   if (offset < 0 || offset > last - size)
-    return emitOpError("rotates elements [")
-           << offset << ", " << offset + size
-           << ") of the last dimension, expected a range inside [0, " << last
+    return emitOpError("rotates ")
+           << size << " elements from " << offset
+           << " of the last dimension, expected a range inside [0, " << last
            << ")";
   if (getTheta().convertToDouble() <= 0)
     return emitOpError("has theta ")

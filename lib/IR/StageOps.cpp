@@ -41,9 +41,9 @@ static void printVectorArguments(OpAsmPrinter &p, Region &body) {
 static LogicalResult verifyVectorArguments(Operation *op, Region &body) {
   if (body.getNumArguments() != 2 ||
       !llvm::all_of(body.getArgumentTypes(), llvm::IsaPred<BufferType>))
-    return op->emitOpError("has arguments ")
+    return op->emitOpError("has arguments (")
            << body.getArgumentTypes()
-           << ", expected the input and the output buffer";
+           << "), expected the input and the output buffer";
   return success();
 }
 

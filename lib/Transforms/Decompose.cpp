@@ -49,10 +49,13 @@ void decompose(LatentAttentionOp op, TargetAttr target, IRRewriter &rewriter) {
   Type f32 = rewriter.getF32Type();
   QuantType weight = quantType(op, op.getWeightAttr());
   int64_t heads = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
+  int64_t keys = weight.getOutFeatures() / heads -
+                 cast<RankedTensorType>(op.getType()).getDimSize(1);
   int64_t latent = weight.getInFeatures(), chunks = target.getCtas();
   auto query = LatentQueryOp::create(
       rewriter, op.getLoc(), RankedTensorType::get({heads, latent}, f32),
-      op.getQ(), op.getWeightAttr(), /*tiling=*/TilingAttr());
+      op.getQ(), op.getWeightAttr(), rewriter.getI64IntegerAttr(keys),
+      /*tiling=*/TilingAttr());
   auto perHead = RankedTensorType::get({chunks, heads}, f32);
   auto scores = LatentScoresOp::create(
       rewriter, op.getLoc(), perHead, perHead,

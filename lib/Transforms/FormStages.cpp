@@ -35,14 +35,24 @@ double waveEfficiency(int64_t tiles, int64_t ctas) {
   return double(tiles) / double(llvm::divideCeil(tiles, ctas) * ctas);
 }
 
+/// True if computing `value` again would update state twice.
+bool updatesState(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && !isa<AnchorOpInterface>(op) &&
+         (isa<ShortConvOp>(op) ||
+          llvm::any_of(op->getOperands(), updatesState));
+}
+
 bool writesState(Operation *op) { return isa<ShortConvOp, CacheAppendOp>(op); }
 
 /// True if each element of the op's result depends on elements that one tile
 /// of a column-tiled anchor holds.
 bool isTileLocal(Operation *op) {
+  // A rotation reads its pair's other half, which the tile computes again.
   if (auto rope = dyn_cast<RopeOp>(op))
     return rope.getKind() == RopeKind::None ||
-           (rope.getKind() == RopeKind::Interleaved &&
+           (!updatesState(rope.getX()) &&
+            rope.getKind() == RopeKind::Interleaved &&
             rope.getOffset() % 2 == 0 &&
             cast<RankedTensorType>(rope.getType()).getShape().back() % 2 == 0);
   if (auto slice = dyn_cast<SliceOp>(op))
@@ -177,6 +187,12 @@ private:
       stages[index].anchors.push_back(&op);
       stageOf[&op] = index;
     }
+    // Tensor-core tiles and rows of plain weights are two runs of one list.
+    for (PlannedStage &stage : stages)
+      llvm::stable_sort(stage.anchors, [](Operation *a, Operation *b) {
+        return cast<AnchorOpInterface>(a).canSplit() >
+               cast<AnchorOpInterface>(b).canSplit();
+      });
   }
 
   /// True if some op downstream can only run where an element is complete.

@@ -100,7 +100,7 @@ mega.block @motif_km(%x: tensor<384xbf16>) -> tensor<384xbf16> {
     %sig = arith.divf %one, %den : f32
     mega.yield %sig
   }
-  %o0 = mega.delta_rule %qs0, %khead0, %vhead0, %beta0, @"0.S" channel %decay0
+  %o0 = mega.delta_rule %qs0, %khead0, %vhead0, %beta0, @"0.S" decay(channel) %decay0
       : tensor<2x128xf32>, tensor<2x128xbf16>, tensor<2x128xbf16>, tensor<2xf32>, tensor<2x128xf32> -> tensor<2x128xbf16>
   %of0 = mega.reshape %o0 : tensor<2x128xbf16> -> tensor<256xbf16>
   %a0 = mega.linear %of0, @"blocks.0.attn.o_proj" : tensor<256xbf16> -> tensor<384xbf16>

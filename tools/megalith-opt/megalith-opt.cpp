@@ -9,11 +9,13 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mega::MegaDialect, mlir::arith::ArithDialect,
                   mlir::math::MathDialect>();
+  mlir::registerTransformsPasses();
   mega::registerMegaPasses();
   mega::registerPipelines();
   return mlir::asMainReturnCode(

@@ -60,7 +60,7 @@ std::optional<DType> parseSafetensorsDType(std::string_view name);
 std::optional<DType> parseManifestDType(std::string_view name);
 
 /// Bytes of a dense tensor. Nothing if a dimension is negative, the size
-/// passes 2^63, or sub-byte elements do not fill whole bytes.
+/// passes 2^60, or sub-byte elements do not fill whole bytes.
 std::optional<uint64_t> tensorBytes(DType dtype,
                                     const std::vector<int64_t> &shape);
 

@@ -65,7 +65,7 @@ public:
   /// The state's device address; 0 for a cache without memory.
   Result<uint64_t> stateAddress(const std::string &name) const;
 
-  /// Rows that every cache can hold; INT64_MAX without caches.
+  /// Rows that every cache can hold; INT64_MAX if nothing bounds the position.
   int64_t capacity() const;
 
   Status setPosition(int64_t position);

@@ -87,7 +87,9 @@ typedef enum megalith_dtype {
   MEGALITH_U8 = 0,
   MEGALITH_I32 = 1,
   MEGALITH_BF16 = 2,
-  MEGALITH_F32 = 3
+  MEGALITH_F32 = 3,
+  /** No type: makes any 32-bit value passed by mistake a defined one. */
+  MEGALITH_DTYPE_RANGE = 0x7fffffff
 } megalith_dtype;
 
 /** A tensor as the bundle describes it. */
@@ -127,8 +129,8 @@ MEGALITH_API megalith_status
 megalith_bundle_manifest(const megalith_bundle *bundle, const char **text);
 
 /** The block's name; lives as long as the bundle. */
-MEGALITH_API megalith_status megalith_bundle_block(
-    const megalith_bundle *bundle, const char **name);
+MEGALITH_API megalith_status
+megalith_bundle_block(const megalith_bundle *bundle, const char **name);
 
 /** The hidden vector in. */
 MEGALITH_API megalith_status megalith_bundle_input(
@@ -143,27 +145,24 @@ MEGALITH_API megalith_status
 megalith_bundle_tensor_count(const megalith_bundle *bundle, size_t *count);
 
 /** Checkpoint tensor `index`, in the manifest's order. */
-MEGALITH_API megalith_status
-megalith_bundle_tensor(const megalith_bundle *bundle, size_t index,
-                       megalith_tensor_info *info);
+MEGALITH_API megalith_status megalith_bundle_tensor(
+    const megalith_bundle *bundle, size_t index, megalith_tensor_info *info);
 
 /** Number of states. */
 MEGALITH_API megalith_status
 megalith_bundle_state_count(const megalith_bundle *bundle, size_t *count);
 
 /** State `index`, in the manifest's order. */
-MEGALITH_API megalith_status
-megalith_bundle_state(const megalith_bundle *bundle, size_t index,
-                      megalith_tensor_info *info);
+MEGALITH_API megalith_status megalith_bundle_state(
+    const megalith_bundle *bundle, size_t index, megalith_tensor_info *info);
 
 /** Number of probes: workspace values left for inspection by each step. */
 MEGALITH_API megalith_status
 megalith_bundle_probe_count(const megalith_bundle *bundle, size_t *count);
 
 /** Probe `index`, in the manifest's order. */
-MEGALITH_API megalith_status
-megalith_bundle_probe(const megalith_bundle *bundle, size_t index,
-                      megalith_tensor_info *info);
+MEGALITH_API megalith_status megalith_bundle_probe(
+    const megalith_bundle *bundle, size_t index, megalith_tensor_info *info);
 
 /**
  * Makes an instance on CUDA device `device`: loads the cubin that fits, checks
@@ -172,8 +171,8 @@ megalith_bundle_probe(const megalith_bundle *bundle, size_t index,
  *
  * `cache_capacity_rows` is the number of rows allocated for every cache, so
  * the most tokens the instance can hold. 0 allocates no cache: then each must
- * be bound with megalith_bind_state before the first step. A block without
- * caches has no capacity and wants 0.
+ * be bound with megalith_bind_state before the first step. For a block
+ * without caches it only bounds the position, and 0 means no bound.
  *
  * NO_DRIVER, NO_KERNEL, RESOURCE_LIMIT, IO_ERROR (cubin), DRIVER_ERROR.
  */
@@ -209,9 +208,8 @@ MEGALITH_API megalith_status megalith_bind_weight(
  *
  * Errors of megalith_bind_weight, IO_ERROR, BAD_FORMAT. All or nothing.
  */
-MEGALITH_API megalith_status
-megalith_bind_safetensors(megalith_instance *instance, const char *path,
-                          const char *prefix);
+MEGALITH_API megalith_status megalith_bind_safetensors(
+    megalith_instance *instance, const char *path, const char *prefix);
 
 /** OK, or NOT_READY with a message that lists the missing tensors. */
 MEGALITH_API megalith_status
@@ -223,14 +221,14 @@ megalith_weights_ready(megalith_instance *instance);
  * not move the position. NOT_FOUND, INVALID_ARGUMENT, CAPACITY, NOT_READY
  * (cache has no memory), DRIVER_ERROR.
  */
-MEGALITH_API megalith_status
-megalith_set_state(megalith_instance *instance, const char *name,
-                   const void *data, size_t bytes);
+MEGALITH_API megalith_status megalith_set_state(megalith_instance *instance,
+                                                const char *name,
+                                                const void *data, size_t bytes);
 
 /** Copies a state to the host; sizes and errors as megalith_set_state. */
-MEGALITH_API megalith_status
-megalith_get_state(megalith_instance *instance, const char *name, void *data,
-                   size_t bytes);
+MEGALITH_API megalith_status megalith_get_state(megalith_instance *instance,
+                                                const char *name, void *data,
+                                                size_t bytes);
 
 /**
  * Makes `device_pointer` (16-byte aligned) the state's memory, in place of
@@ -241,16 +239,17 @@ megalith_get_state(megalith_instance *instance, const char *name, void *data,
  * sets how many rows fit, at least one and no fewer than the position. The
  * instance's capacity is the smallest of its caches'.
  */
-MEGALITH_API megalith_status
-megalith_bind_state(megalith_instance *instance, const char *name,
-                    void *device_pointer, size_t bytes);
+MEGALITH_API megalith_status megalith_bind_state(megalith_instance *instance,
+                                                 const char *name,
+                                                 void *device_pointer,
+                                                 size_t bytes);
 
 /** The state's device address; null for a cache without memory. */
-MEGALITH_API megalith_status
-megalith_state_pointer(megalith_instance *instance, const char *name,
-                       void **device_pointer);
+MEGALITH_API megalith_status megalith_state_pointer(megalith_instance *instance,
+                                                    const char *name,
+                                                    void **device_pointer);
 
-/** Rows every cache can hold; INT64_MAX for a block without caches. */
+/** Rows every cache can hold; INT64_MAX if nothing bounds the position. */
 MEGALITH_API megalith_status
 megalith_cache_capacity(megalith_instance *instance, int64_t *rows);
 
@@ -258,12 +257,12 @@ megalith_cache_capacity(megalith_instance *instance, int64_t *rows);
  * Sets the number of tokens seen, which is the number of valid rows in every
  * cache: 0 .. capacity, else CAPACITY.
  */
-MEGALITH_API megalith_status
-megalith_set_position(megalith_instance *instance, int64_t position);
+MEGALITH_API megalith_status megalith_set_position(megalith_instance *instance,
+                                                   int64_t position);
 
 /** The number of tokens seen. */
-MEGALITH_API megalith_status
-megalith_get_position(megalith_instance *instance, int64_t *position);
+MEGALITH_API megalith_status megalith_get_position(megalith_instance *instance,
+                                                   int64_t *position);
 
 /**
  * One token: launches the block's kernel once on `stream`, and adds 1 to the
@@ -286,17 +285,17 @@ MEGALITH_API megalith_status megalith_step(megalith_instance *instance,
  * megalith_step for host buffers, on the default stream: copies in, steps,
  * waits, copies out. For tests and tools.
  */
-MEGALITH_API megalith_status
-megalith_step_host(megalith_instance *instance, const void *input,
-                   void *output);
+MEGALITH_API megalith_status megalith_step_host(megalith_instance *instance,
+                                                const void *input,
+                                                void *output);
 
 /**
  * Copies what the last step left in a probe. `bytes` must be the probe's size.
  * NOT_FOUND, INVALID_ARGUMENT, DRIVER_ERROR.
  */
-MEGALITH_API megalith_status
-megalith_read_probe(megalith_instance *instance, const char *name, void *data,
-                    size_t bytes);
+MEGALITH_API megalith_status megalith_read_probe(megalith_instance *instance,
+                                                 const char *name, void *data,
+                                                 size_t bytes);
 
 /**
  * Makes a fresh start: zeroes every state (caller-owned ones too) and the

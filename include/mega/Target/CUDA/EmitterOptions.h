@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Choices of the emitter that change text but never meaning.
+
+#ifndef MEGA_TARGET_CUDA_EMITTEROPTIONS_H
+#define MEGA_TARGET_CUDA_EMITTEROPTIONS_H
+
+namespace mega {
+
+struct EmitterOptions {
+  /// Ask L2 for the next phase's weights before each grid barrier. Weights are
+  /// immutable, so this is legal anywhere; expert weights wait for the router.
+  bool prefetchWeights = true;
+};
+
+} // namespace mega
+
+#endif // MEGA_TARGET_CUDA_EMITTEROPTIONS_H

@@ -1,0 +1,761 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Anchors: the tiles that the grid shares out, and the epilogues that the
+/// owner of a tile runs on it.
+
+#include "Names.h"
+#include "ScalarRegion.h"
+#include "StageEmitter.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mega;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static std::string str(int64_t value) { return std::to_string(value); }
+
+LogicalResult StageEmitter::emitAnchors(StageOp stage) {
+  emitQuantLinears(KernelModel::quantLinears(stage));
+  for (Operation &op : stage.getBody().front()) {
+    if (!isa<AnchorOpInterface>(op))
+      continue;
+    LogicalResult result =
+        TypeSwitch<Operation *, LogicalResult>(&op)
+            .Case([&](LinearOp linear) {
+              if (linear.getTileExtent() != kUnitOutputs)
+                emitDenseLinear(linear);
+              return success();
+            })
+            .Case([&](DeltaRuleOp delta) {
+              emitDeltaRule(delta);
+              return success();
+            })
+            .Case([&](ExpertGateUpOp gateUp) {
+              emitExpertGateUp(gateUp);
+              return success();
+            })
+            .Case([&](ExpertDownOp down) {
+              emitExpertDown(down);
+              return success();
+            })
+            .Case([&](LatentQueryOp query) {
+              emitLatentQuery(query);
+              return success();
+            })
+            .Case([&](LatentScoresOp scores) {
+              return emitLatentScores(scores);
+            })
+            .Case([&](LatentValueOp value) {
+              emitLatentValue(value);
+              return success();
+            })
+            .Case([&](ElementwiseOp elementwise) {
+              emitElementwise(elementwise);
+              return success();
+            })
+            .Default([](Operation *other) {
+              return other->emitOpError("has no emission, expected an anchor "
+                                        "that the CUDA emitter knows");
+            });
+    if (failed(result))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Epilogues
+//===----------------------------------------------------------------------===//
+
+static std::string both(const std::string &a, const std::string &b) {
+  return a.empty() ? b : b.empty() ? a : a + " && " + b;
+}
+
+void StageEmitter::emitEpilogue(Value result, TileValue base,
+                                StringRef indent) {
+  tileValues[result] = std::move(base);
+  for (Operation &op :
+       llvm::make_range(std::next(result.getDefiningOp()->getIterator()),
+                        result.getDefiningOp()->getBlock()->end())) {
+    bool ours = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return tileValues.contains(operand);
+    });
+    if (ours)
+      emitTileOp(&op, indent);
+  }
+  tileValues.clear();
+}
+
+void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
+  auto declare = [&](Value value, TileValue tile, const std::string &text) {
+    os << indent << "const float " << tile.name << " = "
+       << rounded(value, text) << ";\n";
+    tileValues[value] = std::move(tile);
+  };
+  TypeSwitch<Operation *>(op)
+      .Case([&](ReshapeOp reshape) {
+        TileValue tile = tileValues.lookup(reshape.getX());
+        tileValues[reshape.getResult()] = tile;
+      })
+      .Case([&](SliceOp slice) {
+        TileValue in = tileValues.lookup(slice.getX());
+        int64_t offset = slice.getOffset();
+        int64_t size = typeOf(slice.getResult()).getNumElements();
+        TileValue tile = in;
+        tile.index = fresh("i");
+        os << indent << "const int " << tile.index << " = " << in.index
+           << " - " << offset << ";\n";
+        tile.guard = both(in.guard, tile.index + " >= 0 && " + tile.index +
+                                        " < " + str(size));
+        if (in.at)
+          tile.at = [at = in.at, offset](const std::string &i) {
+            return at("(" + i + ") + " + str(offset));
+          };
+        tileValues[slice.getResult()] = tile;
+      })
+      .Case([&](MapOp map) {
+        std::string function = fresh("map");
+        os << indent << "const auto " << function << " = "
+           << emitScalarLambda(map.getBody(), indent) << ";\n";
+        SmallVector<TileValue> inputs;
+        for (Value input : map.getInputs())
+          inputs.push_back(tileValues.lookup(input));
+        TileValue tile = inputs.front();
+        tile.name = fresh("v");
+        bool pure =
+            llvm::all_of(inputs, [](const TileValue &in) { return bool(in.at); });
+        Value result = map.getResult();
+        tile.at = nullptr;
+        if (pure)
+          tile.at = [=](const std::string &i) {
+            std::string call = function + "(";
+            for (auto [index, in] : llvm::enumerate(inputs))
+              call += (index ? ", " : "") + in.at(i);
+            return rounded(result, call + ")");
+          };
+        std::string call = function + "(";
+        for (auto [index, in] : llvm::enumerate(inputs))
+          call += (index ? ", " : "") + in.name;
+        declare(result, tile, call + ")");
+      })
+      .Case([&](RopeOp rope) {
+        TileValue in = tileValues.lookup(rope.getX());
+        TileValue tile = in;
+        tile.name = fresh("v");
+        std::string rotated = ropeElement(rope, in.at, in.index);
+        if (!in.guard.empty())
+          rotated = in.guard + " ? " + rotated + " : 0.0f";
+        tile.at = [rope, at = in.at](const std::string &i) mutable {
+          return rounded(rope.getResult(), ropeElement(rope, at, i));
+        };
+        declare(rope.getResult(), tile, rotated);
+      })
+      .Case([&](ShortConvOp conv) {
+        TileValue in = tileValues.lookup(conv.getX());
+        TileValue tile = in;
+        tile.name = fresh("v");
+        tile.at = nullptr;
+        RankedTensorType state = model.stateType(conv.getState());
+        int64_t taps = state.getDimSize(0) + 1, channels = state.getDimSize(1);
+        int64_t weights = model.rawOffset(conv.getWeight()) +
+                          int64_t(conv.getIndex().value_or(0)) * channels *
+                              taps * 2;
+        std::string call =
+            "mega::shortConv<" + str(taps) + ", " + str(channels) +
+            ">(reinterpret_cast<mega::u16 *>(p.state[" +
+            str(model.stateIndex(conv.getState())) +
+            "]), reinterpret_cast<const mega::u16 *>(p.weights + " +
+            str(weights) + "), " + in.index + ", " + in.name + ")";
+        if (!in.guard.empty())
+          call = in.guard + " ? " + call + " : 0.0f";
+        declare(conv.getResult(), tile, call);
+      })
+      .Case([&](CacheAppendOp append) {
+        TileValue in = tileValues.lookup(append.getX());
+        RankedTensorType state = model.stateType(append.getState());
+        int64_t row = typeOf(append.getX()).getNumElements();
+        bool narrow = state.getElementType().isBF16();
+        os << indent
+           << (in.guard.empty() ? std::string() : "if (" + in.guard + ") ")
+           << "reinterpret_cast<" << (narrow ? "mega::u16" : "float")
+           << " *>(p.state[" << model.stateIndex(append.getState())
+           << "])[p.position * " << row << " + " << in.index << "] = "
+           << (narrow ? "mega::floatToBf16(" + in.name + ")" : in.name)
+           << "; // " << append.getState() << "\n";
+      })
+      .Case([&](StoreOp store) { emitTileStore(store, indent); });
+}
+
+void StageEmitter::emitTileStore(StoreOp op, StringRef indent) {
+  TileValue in = tileValues.lookup(op.getValue());
+  bool narrow = op.getBuffer().getType().getElementType().isBF16();
+  os << indent << (in.guard.empty() ? std::string() : "if (" + in.guard + ") ")
+     << pointers.lookup(op.getBuffer()) << "[" << in.index << "] = "
+     << (narrow ? "mega::floatToBf16(" + in.name + ")" : in.name) << ";\n";
+}
+
+StoreOp StageEmitter::storeOf(Value value) const {
+  for (Operation *user : value.getUsers())
+    if (auto store = dyn_cast<StoreOp>(user))
+      return store;
+  return nullptr;
+}
+
+/// Declares pointers for every buffer that an anchor's values go to, outside
+/// the sink that uses them.
+static void collectStores(Value value, SmallVectorImpl<StoreOp> &stores) {
+  for (Operation *user : value.getUsers()) {
+    if (auto store = dyn_cast<StoreOp>(user))
+      stores.push_back(store);
+    for (Value result : user->getResults())
+      collectStores(result, stores);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Quantised matrix-vector products
+//===----------------------------------------------------------------------===//
+
+std::string StageEmitter::declareGemvScratch() {
+  int64_t warps = model.threads() / 32;
+  return declareScratch("mega::GemvScratch<" + str(warps) + ">",
+                        warps * 2 * 16 * 4 + (warps + 1) * 16 * 4 +
+                            2 * warps * 4);
+}
+
+/// "Range NAME = this CTA's run", in steps of 128 inputs.
+static std::string stepRange(int64_t tiles, int64_t steps, bool split) {
+  std::string total = str(tiles * steps);
+  if (!split)
+    return "mega::shareTiles(" + str(tiles) + ", " + str(steps) + ")";
+  return "mega::shareSteps(" + total + ")";
+}
+
+void StageEmitter::emitStepRange(int64_t tiles, int64_t steps, bool split) {
+  os << "  const mega::Range steps = " << stepRange(tiles, steps, split)
+     << ";\n";
+}
+
+void StageEmitter::emitPartialStore(Value result, StringRef tile,
+                                    StringRef index, StringRef value,
+                                    const PartialSums &sums,
+                                    StringRef indent) {
+  StoreOp store = storeOf(result);
+  int64_t count = typeOf(result).getNumElements();
+  os << indent << "const int slot = int(blockIdx.x) - mega::Contributors<"
+     << sums.tiles << ", " << sums.steps << ">::of(" << tile << ").first;\n"
+     << indent;
+  if (count % kUnitOutputs != 0)
+    os << "if (" << index << " < " << count << ") ";
+  os << pointers.lookup(store.getBuffer()) << "[slot * " << count << " + "
+     << index << "] = " << value << ";\n";
+}
+
+/// Address of a unit of one of several weights whose tiles form one list.
+static std::string unitAddress(const KernelModel &model,
+                               SmallVector<LinearOp> linears) {
+  PackedWeight first = model.packed(linears.front().getWeight());
+  int64_t next = first.offset, tiles = 0;
+  bool adjacent = true;
+  for (LinearOp linear : linears) {
+    PackedWeight weight = model.packed(linear.getWeight());
+    adjacent &= weight.offset == next;
+    next = weight.offset + weight.matrixBytes();
+  }
+  auto expression = [&](const PackedWeight &weight, const std::string &tile) {
+    return "p.weights + " + str(weight.offset) + " + mega::u64(" + tile +
+           " * " + str(weight.steps()) + " + step) * " +
+           str(weight.unitBytes());
+  };
+  if (adjacent)
+    return expression(first, "tile");
+  // Weights that another stage reads too lie elsewhere.
+  std::string text;
+  for (LinearOp linear : ArrayRef(linears).drop_back()) {
+    PackedWeight weight = model.packed(linear.getWeight());
+    std::string tile = "(tile - " + str(tiles) + ")";
+    tiles += weight.tiles();
+    text += "tile < " + str(tiles) + " ? " + expression(weight, tile) + " : ";
+  }
+  return text + expression(model.packed(linears.back().getWeight()),
+                           "(tile - " + str(tiles) + ")");
+}
+
+void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
+  if (linears.empty())
+    return;
+  PackedWeight first = model.packed(linears.front().getWeight());
+  int64_t tiles = 0;
+  for (LinearOp linear : linears) {
+    tiles += linear.getTileCount();
+    weightBytes += model.packed(linear.getWeight()).matrixBytes();
+  }
+  bool split = linears.front().getTilingAttr().getSplit();
+  const PrologueValue x = values[linears.front().getX()];
+  std::string scratch = declareGemvScratch();
+  for (LinearOp linear : linears) {
+    SmallVector<StoreOp> stores;
+    collectStores(linear.getResult(), stores);
+    for (StoreOp store : stores)
+      pointerTo(store.getBuffer());
+  }
+  os << "  {\n  ";
+  emitStepRange(tiles, first.steps(), split);
+  os << "    mega::quantGemv<" << first.steps() << ", 0, " << first.sets
+     << ", " << x.levels << ", " << x.length << ", " << model.threads()
+     << ">(\n        steps, " << x.shared << ", " << scratch
+     << ",\n        [&](int tile, int step) { return "
+     << unitAddress(model, linears)
+     << "; },\n        [](int) { return 1.0f; },\n"
+     << "        [&](int tile, int row, const float *sums) {\n";
+  int64_t begin = 0;
+  for (auto [number, linear] : llvm::enumerate(linears)) {
+    int64_t end = begin + linear.getTileCount();
+    bool last = number + 1 == linears.size();
+    os << "          " << (number ? "else " : "");
+    if (!last)
+      os << "if (tile < " << end << ") ";
+    os << "{ // " << linear.getWeight() << "\n";
+    StringRef indent = "            ";
+    std::string index = fresh("i"), base = fresh("first");
+    os << indent << "const int " << base << " = (tile - " << begin << ") * "
+       << kUnitOutputs << ", " << index << " = " << base << " + row;\n";
+    Value result = linear.getResult();
+    if (split) {
+      emitPartialStore(result, "tile", index, "sums[row]",
+                       model.partialSums(storeOf(result).getBuffer()), indent);
+    } else {
+      int64_t outputs = typeOf(result).getNumElements();
+      TileValue tile;
+      tile.index = index;
+      tile.name = fresh("v");
+      if (outputs % kUnitOutputs != 0)
+        tile.guard = index + " < " + str(outputs);
+      tile.at = [=](const std::string &i) {
+        return rounded(result, "sums[(" + i + ") - " + base + "]");
+      };
+      os << indent << "const float " << tile.name << " = "
+         << rounded(result, "sums[row]") << ";\n";
+      emitEpilogue(result, tile, indent);
+    }
+    os << "          }" << (last ? "\n" : " ");
+    begin = end;
+  }
+  os << "        });\n  }\n";
+}
+
+void StageEmitter::emitDenseLinear(LinearOp op) {
+  int64_t inputs = typeOf(op.getX()).getNumElements();
+  int64_t outputs = typeOf(op.getResult()).getNumElements();
+  weightBytes += inputs * outputs * 2;
+  SmallVector<StoreOp> stores;
+  collectStores(op.getResult(), stores);
+  for (StoreOp store : stores)
+    pointerTo(store.getBuffer());
+  // The last CTAs have the shortest runs of units: give them rows first.
+  os << "  mega::denseGemv<" << inputs << ", " << model.threads()
+     << ">(mega::share(" << outputs
+     << ", gridDim.x - 1 - blockIdx.x, gridDim.x),\n"
+     << "      reinterpret_cast<const mega::u16 *>(p.weights + "
+     << model.rawOffset(op.getWeight()) << "), "
+     << values[op.getX()].shared << ".planes, [&](int row, float sum) { // "
+     << op.getWeight() << "\n";
+  Value result = op.getResult();
+  TileValue tile;
+  tile.index = "row";
+  tile.name = fresh("v");
+  os << "        const float " << tile.name << " = " << rounded(result, "sum")
+     << ";\n";
+  emitEpilogue(result, tile, "        ");
+  os << "      });\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Experts
+//===----------------------------------------------------------------------===//
+
+/// "ids[row]" for routed rows, the shared expert's number after them.
+static std::string expertOf(const std::string &ids, const std::string &row,
+                            int64_t routed, int64_t stack, int64_t rows) {
+  if (rows == routed)
+    return ids + "[" + row + "]";
+  return "(" + row + " < " + str(routed) + " ? " + ids + "[" + row + "] : " +
+         str(stack - routed) + " + " + row + ")";
+}
+
+void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
+  PackedWeight weight = model.packed(op.getGate());
+  int64_t stack = cast<QuantType>(model.weightType(op.getGate())).getStack();
+  int64_t routed = typeOf(op.getIds()).getNumElements();
+  int64_t rows = typeOf(op.getResult()).getDimSize(0);
+  int64_t columns = typeOf(op.getResult()).getDimSize(1);
+  int64_t tiles = rows * weight.tiles();
+  weightBytes += rows * weight.matrixBytes();
+  const PrologueValue x = values[op.getX()];
+  std::string ids = values[op.getIds()].shared;
+  std::string scratch = declareGemvScratch();
+  SmallVector<StoreOp> stores;
+  collectStores(op.getResult(), stores);
+  for (StoreOp store : stores)
+    pointerTo(store.getBuffer());
+  std::string activation = fresh("activation");
+  os << "  const auto " << activation << " = "
+     << emitScalarLambda(op.getActivation(), "  ") << ";\n  {\n  ";
+  emitStepRange(tiles, weight.steps(), /*split=*/false);
+  os << "    mega::quantGemv<" << weight.steps() << ", 0, " << weight.sets
+     << ", " << x.levels << ", " << x.length << ", " << model.threads()
+     << ">(\n        steps, " << x.shared << ", " << scratch
+     << ",\n        [&](int tile, int step) {\n"
+     << "          const int row = tile / " << weight.tiles() << ", strip = "
+     << "tile % " << weight.tiles() << ";\n          const int expert = "
+     << expertOf(ids, "row", routed, stack, rows) << ";\n"
+     << "          return p.weights + " << weight.offset
+     << " + ((mega::u64(expert) * " << weight.tiles() << " + strip) * "
+     << weight.steps() << " + step) * " << weight.unitBytes()
+     << ";\n        },\n        [](int) { return 1.0f; },\n"
+     << "        [&](int tile, int row, const float *sums) {\n"
+     << "          if (row >= " << weight.rowsPerTile() << ") return;\n"
+     << "          const int column = tile % " << weight.tiles() << " * "
+     << weight.rowsPerTile() << " + row;\n"
+     << "          const int i = tile / " << weight.tiles() << " * "
+     << columns << " + column;\n";
+  TileValue tile;
+  tile.index = "i";
+  tile.name = fresh("v");
+  if (columns % weight.rowsPerTile() != 0)
+    tile.guard = "column < " + str(columns);
+  os << "          const float " << tile.name << " = "
+     << rounded(op.getResult(),
+                activation + "(sums[row], sums[row + " +
+                    str(weight.rowsPerTile()) + "])")
+     << ";\n";
+  emitEpilogue(op.getResult(), tile, "          ");
+  os << "        });\n  }\n";
+}
+
+void StageEmitter::emitExpertDown(ExpertDownOp op) {
+  PackedWeight weight = model.packed(op.getDown());
+  int64_t stack = cast<QuantType>(model.weightType(op.getDown())).getStack();
+  int64_t routed = typeOf(op.getIds()).getNumElements();
+  int64_t rows = typeOf(op.getHidden()).getDimSize(0);
+  int64_t steps = rows * weight.steps();
+  bool split = op.getTilingAttr().getSplit();
+  weightBytes += rows * weight.matrixBytes();
+  const PrologueValue x = values[op.getHidden()];
+  std::string ids = values[op.getIds()].shared;
+  std::string gates = values[op.getWeights()].shared;
+  std::string scratch = declareGemvScratch();
+  SmallVector<StoreOp> stores;
+  collectStores(op.getResult(), stores);
+  for (StoreOp store : stores)
+    pointerTo(store.getBuffer());
+  os << "  {\n  ";
+  emitStepRange(weight.tiles(), steps, split);
+  os << "    mega::quantGemv<" << steps << ", " << weight.steps() << ", "
+     << weight.sets << ", " << x.levels << ", " << x.length << ", "
+     << model.threads() << ">(\n        steps, " << x.shared << ", "
+     << scratch << ",\n        [&](int tile, int step) {\n"
+     << "          const int row = step / " << weight.steps() << ", inner = "
+     << "step % " << weight.steps() << ";\n          const int expert = "
+     << expertOf(ids, "row", routed, stack, rows) << ";\n"
+     << "          return p.weights + " << weight.offset
+     << " + ((mega::u64(expert) * " << weight.tiles() << " + tile) * "
+     << weight.steps() << " + inner) * " << weight.unitBytes()
+     << ";\n        },\n        [&](int row) { return "
+     << (rows == routed ? gates + "[row]"
+                        : "row < " + str(routed) + " ? " + gates +
+                              "[row] : 1.0f")
+     << "; },\n        [&](int tile, int row, const float *sums) {\n"
+     << "          const int i = tile * " << kUnitOutputs << " + row;\n";
+  Value result = op.getResult();
+  if (split) {
+    emitPartialStore(result, "tile", "i", "sums[row]",
+                     model.partialSums(storeOf(result).getBuffer()),
+                     "          ");
+  } else {
+    TileValue tile;
+    tile.index = "i";
+    tile.name = fresh("v");
+    if (typeOf(result).getNumElements() % kUnitOutputs != 0)
+      tile.guard = "i < " + str(typeOf(result).getNumElements());
+    tile.at = [=](const std::string &i) {
+      return rounded(result, "sums[(" + i + ") - tile * " +
+                                 str(kUnitOutputs) + "]");
+    };
+    os << "          const float " << tile.name << " = "
+       << rounded(result, "sums[row]") << ";\n";
+    emitEpilogue(result, tile, "          ");
+  }
+  os << "        });\n  }\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Recurrence
+//===----------------------------------------------------------------------===//
+
+void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
+  int64_t keys = typeOf(op.getK()).getDimSize(1);
+  int64_t columns = typeOf(op.getV()).getDimSize(1);
+  int64_t strip = op.getTileExtent(), strips = columns / strip;
+  std::string state = statePointer(op.getState());
+  std::string scratch = declareScratch(
+      "mega::DeltaScratch<" + str(model.threads()) + ", " + str(keys) + ", " +
+          str(strip) + ">",
+      3 * keys * 4 + 2 * model.threads() * 4);
+  SmallVector<StoreOp> stores;
+  collectStores(op.getResult(), stores);
+  for (StoreOp store : stores)
+    pointerTo(store.getBuffer());
+  std::string kind, decay = "1.0f";
+  switch (op.getKind()) {
+  case DecayKind::None:
+    kind = "None";
+    break;
+  case DecayKind::Head:
+    kind = "Head";
+    decay = at(op.getDecay(), "head");
+    break;
+  case DecayKind::Channel:
+    kind = "Channel";
+    decay = at(op.getDecay(), "(head * " + str(keys) + " + i)");
+    break;
+  }
+  auto key = [&](Value value) {
+    return at(value, "(head * " + str(keys) + " + i)");
+  };
+  os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
+     << "; tile += gridDim.x) {\n    const int head = tile / " << strips
+     << ", first = tile % " << strips << " * " << strip << ";\n"
+     << "    mega::deltaRule<" << model.threads() << ", " << keys << ", "
+     << columns << ", " << strip << ", mega::Decay::" << kind << ">(\n"
+     << "        " << state << " + head * " << keys * columns
+     << " + first,\n        [&](int i) { return " << key(op.getQ())
+     << "; },\n        [&](int i) { return " << key(op.getK())
+     << "; },\n        [&](int i) { return "
+     << at(op.getV(), "(head * " + str(columns) + " + first + i)")
+     << "; },\n        " << at(op.getBeta(), "head")
+     << ", [&](int i) { return " << decay << "; },\n        " << scratch
+     << ", [&](int column, float sum) {\n"
+     << "          const int i = head * " << columns
+     << " + first + column;\n";
+  TileValue tile;
+  tile.index = "i";
+  tile.name = fresh("v");
+  os << "          const float " << tile.name << " = "
+     << rounded(op.getResult(), "sum") << ";\n";
+  emitEpilogue(op.getResult(), tile, "          ");
+  os << "        });\n  }\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Latent attention
+//===----------------------------------------------------------------------===//
+
+void StageEmitter::emitLatentQuery(LatentQueryOp op) {
+  PackedWeight weight = model.packed(op.getWeight());
+  int64_t heads = typeOf(op.getResult()).getDimSize(0);
+  int64_t latent = typeOf(op.getResult()).getDimSize(1);
+  int64_t width = typeOf(op.getQ()).getDimSize(1);
+  // A head's columns in the weight are its keys, then its values.
+  int64_t perHead = weight.outputs / heads;
+  int64_t keys = op.getKeys();
+  weightBytes += heads * keys / kUnitOutputs * weight.steps() *
+                 weight.unitBytes();
+  std::string scratch = declareScratch(
+      "mega::LatentQueryScratch<" + str(model.threads()) + ">",
+      model.threads() / 32 * 128 * 4);
+  std::string out = pointerTo(storeOf(op.getResult()).getBuffer());
+  os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
+     << "; tile += gridDim.x) {\n    const int head = tile / "
+     << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
+     << "    mega::latentQuery<" << model.threads() << ", " << keys << ", "
+     << weight.sets << ">(\n        [&](int i) { return "
+     << at(op.getQ(), "(head * " + str(width) + " + i)") << "; }, "
+     << scratch << ",\n        [&](int row) { return p.weights + "
+     << weight.offset << " + mega::u64((head * " << perHead / kUnitOutputs
+     << " + row) * " << weight.steps() << " + step) * "
+     << weight.unitBytes() << "; },\n        [&](int column, float sum) {\n"
+     << "          const int channel = step * " << kUnitInputs
+     << " + column;\n          if (channel < " << latent << ") " << out
+     << "[head * " << latent << " + channel] = sum;\n        });\n  }\n";
+}
+
+LogicalResult StageEmitter::emitLatentScores(LatentScoresOp op) {
+  int64_t heads = typeOf(op.getQ()).getDimSize(0);
+  int64_t width = typeOf(op.getQ()).getDimSize(1);
+  int64_t latent = typeOf(op.getAbsorbed()).getDimSize(1);
+  int64_t rope = model.stateType(op.getRope()).getDimSize(1);
+  if (latent % 8 != 0 || rope % 8 != 0)
+    return op.emitOpError("reads cache rows of ")
+           << latent << " and " << rope
+           << " elements, expected multiples of 8";
+  // Heads at a time: as many as shared memory holds.
+  int64_t stride = llvm::alignTo(latent + rope, 16) + 8;
+  int64_t warps = model.threads() / 32;
+  auto scratchBytes = [&](int64_t group) {
+    int64_t parts = std::max<int64_t>(warps / (group / 8), 1);
+    return 3 * group * stride * 2 + 16 * stride * 2 + 3 * group * 24 * 2 +
+           parts * 16 * group * 4 + 3 * group * 4;
+  };
+  int64_t group = std::min<int64_t>(llvm::alignTo(heads, 16), 32);
+  if (scratchBytes(group) > model.getTarget().getSharedBytes())
+    group = 16;
+  if (scratchBytes(group) > model.getTarget().getSharedBytes())
+    return op.emitOpError("needs ")
+           << scratchBytes(group) << " bytes of shared memory for 16 heads of "
+           << latent + rope << " elements, expected at most the target's "
+           << model.getTarget().getSharedBytes();
+  std::string state = statePointer(op.getLatent());
+  std::string ropeState = statePointer(op.getRope());
+  std::string scratch = declareScratch(
+      "mega::LatentScratch<" + str(model.threads()) + ", " + str(group) +
+          ", " + str(latent) + ", " + str(rope) + ">",
+      scratchBytes(group));
+  std::string maximum = pointerTo(storeOf(op.getMaximum()).getBuffer());
+  std::string sum = pointerTo(storeOf(op.getSum()).getBuffer());
+  std::string context = pointerTo(storeOf(op.getContext()).getBuffer());
+  std::string bound = heads % group == 0 ? "" : "if (head < " + str(heads) + ") ";
+  std::string absorbed =
+      at(op.getAbsorbed(), "(head * " + str(latent) + " + c)");
+  std::string rotated = at(op.getQ(), "(head * " + str(width) + " + " +
+                                          str(width - rope - latent) + " + c)");
+  os << "  {\n    const int length = int(p.position) + 1;\n"
+     << "    const int chunks = min(int(gridDim.x), length);\n"
+     << "    if (int(blockIdx.x) < chunks)\n"
+     << "      for (int base = 0; base < " << llvm::alignTo(heads, group)
+     << "; base += " << group << ")\n"
+     << "        mega::latentScores<" << model.threads() << ", " << group
+     << ", " << latent << ", " << rope << ">(\n"
+     << "            mega::share(length, blockIdx.x, chunks), " << state
+     << ", " << ropeState << ",\n            "
+     << floatLiteral(op.getScale().convertToDouble())
+     << ", [&](int h, int c) {\n              const int head = base + h;\n";
+  if (!bound.empty())
+    os << "              if (head >= " << heads << ") return 0.0f;\n";
+  os << "              return c < " << latent << " ? " << absorbed << " : "
+     << rotated << ";\n            },\n            " << scratch
+     << ", [&](int h, float top, float total) {\n"
+     << "              const int head = base + h;\n              " << bound
+     << "{\n                " << maximum << "[blockIdx.x * " << heads
+     << " + head] = top;\n                " << sum << "[blockIdx.x * "
+     << heads << " + head] = total;\n              }\n            },\n"
+     << "            [&](int h, int c, float2 pair) {\n"
+     << "              const int head = base + h;\n              " << bound
+     << "*reinterpret_cast<float2 *>(" << context << " + (blockIdx.x * "
+     << heads << " + head) * " << latent << " + c) = pair;\n"
+     << "            });\n  }\n";
+  return success();
+}
+
+void StageEmitter::emitLatentValue(LatentValueOp op) {
+  PackedWeight weight = model.packed(op.getWeight());
+  int64_t chunks = typeOf(op.getContext()).getDimSize(0);
+  int64_t heads = typeOf(op.getContext()).getDimSize(1);
+  int64_t latent = typeOf(op.getContext()).getDimSize(2);
+  int64_t columns = typeOf(op.getResult()).getNumElements() / heads;
+  int64_t perHead = weight.outputs / heads, keys = perHead - columns;
+  weightBytes += heads * columns / kUnitOutputs * weight.steps() *
+                 weight.unitBytes();
+  int64_t partials = chunks * 4 + model.threads() / 128 * 128 * 4;
+  std::string scratch = declareScratch(
+      "mega::LatentValueScratch<" + str(model.threads()) + ", " +
+          str(chunks) + ">",
+      llvm::alignTo(partials, 16) + 3 * 128 * 2);
+  std::string out = pointerTo(storeOf(op.getResult()).getBuffer());
+  std::string context = at(op.getContext(),
+                           "((i * " + str(heads) + " + head) * " +
+                               str(latent) + " + step * " + str(kUnitInputs) +
+                               " + c)");
+  if (latent % kUnitInputs != 0)
+    context = "step * " + str(kUnitInputs) + " + c < " + str(latent) + " ? " +
+              context + " : 0.0f";
+  std::string perChunk = "(i * " + str(heads) + " + head)";
+  os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
+     << "; tile += gridDim.x) {\n    const int head = tile / "
+     << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
+     << "    mega::latentValue<" << model.threads() << ", " << chunks << ", "
+     << columns << ", " << weight.sets
+     << ">(\n        min(int(gridDim.x), int(p.position) + 1),\n"
+     << "        [&](int i) { return " << at(op.getMaximum(), perChunk)
+     << "; },\n        [&](int i) { return " << at(op.getSum(), perChunk)
+     << "; },\n        [&](int i, int c) { return " << context
+     << "; }, " << scratch << ",\n        [&](int row) { return p.weights + "
+     << weight.offset << " + mega::u64((head * " << perHead / kUnitOutputs
+     << " + " << keys / kUnitOutputs << " + row) * " << weight.steps()
+     << " + step) * " << weight.unitBytes()
+     << "; },\n        [&](int column, float sum) { " << out << "[step * "
+     << heads * columns << " + head * " << columns
+     << " + column] = sum; });\n  }\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise
+//===----------------------------------------------------------------------===//
+
+void StageEmitter::emitElementwise(ElementwiseOp op) {
+  SmallVector<StoreOp> stores;
+  collectStores(op.getResult(), stores);
+  for (StoreOp store : stores)
+    pointerTo(store.getBuffer());
+  os << "  {\n    const mega::Range own = mega::share("
+     << typeOf(op.getResult()).getNumElements()
+     << ", blockIdx.x, gridDim.x);\n"
+     << "    for (int i = own.begin + int(threadIdx.x); i < own.end; i += "
+     << model.threads() << ") {\n";
+  TileValue tile;
+  tile.index = "i";
+  tile.name = fresh("v");
+  ElementExpr input = values[op.getX()].at;
+  tile.at = input;
+  os << "      const float " << tile.name << " = " << input("i") << ";\n";
+  emitEpilogue(op.getResult(), tile, "      ");
+  os << "    }\n  }\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Prefetch
+//===----------------------------------------------------------------------===//
+
+void StageEmitter::emitPrefetch(const KernelModel &model, StageOp stage,
+                                llvm::raw_ostream &os) {
+  SmallVector<LinearOp> linears = KernelModel::quantLinears(stage);
+  if (!linears.empty()) {
+    // The run is one range of bytes where the weights are adjacent; the first
+    // weight's part of it otherwise.
+    PackedWeight first = model.packed(linears.front().getWeight());
+    int64_t tiles = 0, next = first.offset, run = 0;
+    for (LinearOp linear : linears) {
+      PackedWeight weight = model.packed(linear.getWeight());
+      tiles += weight.tiles();
+      if (weight.offset == next) {
+        next += weight.matrixBytes();
+        run = tiles;
+      }
+    }
+    os << "    {\n      const mega::Range steps = "
+       << stepRange(tiles, first.steps(),
+                    linears.front().getTilingAttr().getSplit())
+       << ";\n      const int end = min(steps.end, "
+       << run * first.steps() << ");\n"
+       << "      if (steps.begin < end)\n"
+       << "        mega::prefetchL2(p.weights + " << first.offset
+       << " + mega::u64(steps.begin) * " << first.unitBytes()
+       << ", (end - steps.begin) * " << first.unitBytes() << ");\n    }\n";
+  }
+  for (LinearOp linear : stage.getBody().getOps<LinearOp>()) {
+    if (linear.getTileExtent() == kUnitOutputs)
+      continue;
+    int64_t row = typeOf(linear.getX()).getNumElements() * 2;
+    os << "    {\n      const mega::Range rows = mega::share("
+       << typeOf(linear.getResult()).getNumElements()
+       << ", gridDim.x - 1 - blockIdx.x, gridDim.x);\n"
+       << "      if (rows.begin < rows.end)\n"
+       << "        mega::prefetchL2(p.weights + "
+       << model.rawOffset(linear.getWeight()) << " + mega::u64(rows.begin) * "
+       << row << ", (rows.end - rows.begin) * " << row << ");\n    }\n";
+  }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Gathers weights, states and partial-sum layouts of a kernel.
+
+#include "KernelModel.h"
+
+#include "mega/Target/CUDA/Emit.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace mega;
+
+SmallVector<StateOp> mega::kernelStates(KernelOp kernel) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  return llvm::to_vector(module.getOps<StateOp>());
+}
+
+KernelModel::KernelModel(KernelOp kernel)
+    : kernel(kernel), target(kernel.getTarget()) {
+  for (auto region : kernel.getWeightLayout().getAsRange<DictionaryAttr>()) {
+    auto first = cast<StringAttr>(
+        cast<ArrayAttr>(region.get("sources")).getValue().front());
+    offsets[first] = cast<IntegerAttr>(region.get("offset")).getInt();
+    pairs[first] =
+        cast<StringAttr>(region.get("layout")).getValue().ends_with("_pair");
+  }
+  for (auto [index, state] : llvm::enumerate(kernelStates(kernel)))
+    stateIndices[state.getSymName()] = index;
+}
+
+int64_t KernelModel::rawOffset(StringRef weight) const {
+  return offsets.lookup(weight);
+}
+
+Type KernelModel::weightType(StringRef weight) const {
+  return SymbolTable::lookupNearestSymbolFrom<WeightOp>(
+             kernel, StringAttr::get(target.getContext(), weight))
+      .getType();
+}
+
+PackedWeight KernelModel::packed(StringRef weight) const {
+  auto type = cast<QuantType>(weightType(weight));
+  PackedWeight result;
+  result.offset = offsets.lookup(weight);
+  result.inputs = type.getInFeatures();
+  result.outputs = type.getOutFeatures();
+  result.sets = kUnitInputs / std::min(type.getGroup(), kUnitInputs);
+  result.pair = pairs.lookup(weight);
+  return result;
+}
+
+int64_t KernelModel::stateIndex(StringRef state) const {
+  return stateIndices.lookup(state);
+}
+
+RankedTensorType KernelModel::stateType(StringRef state) const {
+  return SymbolTable::lookupNearestSymbolFrom<StateOp>(
+             kernel, StringAttr::get(target.getContext(), state))
+      .getTensorType();
+}
+
+SmallVector<LinearOp> KernelModel::quantLinears(StageOp stage) {
+  SmallVector<LinearOp> linears;
+  for (LinearOp linear : stage.getBody().getOps<LinearOp>())
+    if (linear.getTileExtent() == kUnitOutputs)
+      linears.push_back(linear);
+  return linears;
+}
+
+PartialSums KernelModel::partialSums(Value buffer) const {
+  StoreOp store;
+  for (Operation *user : buffer.getUsers())
+    if (auto candidate = dyn_cast<StoreOp>(user))
+      store = candidate;
+  PartialSums sums;
+  sums.slots = cast<BufferType>(buffer.getType()).getShape().front();
+  Operation *anchor = store.getValue().getDefiningOp();
+  if (auto down = dyn_cast<ExpertDownOp>(anchor)) {
+    auto hidden = cast<RankedTensorType>(down.getHidden().getType());
+    sums.tiles = down.getTileCount();
+    sums.steps = hidden.getDimSize(0) * packed(down.getDown()).steps();
+  } else if (auto linear = dyn_cast<LinearOp>(anchor)) {
+    for (LinearOp other : quantLinears(store->getParentOfType<StageOp>())) {
+      if (other == linear)
+        sums.firstTile = sums.tiles;
+      sums.tiles += other.getTileCount();
+    }
+    sums.steps = packed(linear.getWeight()).steps();
+  }
+  return sums;
+}

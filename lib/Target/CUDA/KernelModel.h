@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Prepare: the facts about a kernel that emission needs, gathered once from
+/// the IR into plain values. Nothing here or later changes the IR.
+
+#ifndef MEGA_LIB_TARGET_CUDA_KERNELMODEL_H
+#define MEGA_LIB_TARGET_CUDA_KERNELMODEL_H
+
+#include "mega/IR/Mega.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mega {
+
+/// A packed weight as the kernel sees it.
+struct PackedWeight {
+  int64_t offset = 0;  ///< in the weight arena, bytes
+  int64_t inputs = 0;  ///< before padding
+  int64_t outputs = 0; ///< of one matrix
+  int64_t sets = 1;    ///< groups of scales in a unit
+  bool pair = false;   ///< two weights in one unit
+
+  int64_t steps() const { return llvm::divideCeil(inputs, kUnitInputs); }
+  int64_t rowsPerTile() const { return pair ? kUnitOutputs / 2 : kUnitOutputs; }
+  int64_t tiles() const { return llvm::divideCeil(outputs, rowsPerTile()); }
+  int64_t unitBytes() const { return 1024 + 64 * sets; }
+  int64_t matrixBytes() const { return tiles() * steps() * unitBytes(); }
+};
+
+/// How a split anchor's partial sums lie in their buffer.
+struct PartialSums {
+  int64_t tiles = 0; ///< of the list that was shared out; 0: every slot is full
+  int64_t steps = 0; ///< of each tile
+  int64_t firstTile = 0; ///< of this anchor in the list
+  int64_t slots = 0;
+};
+
+class KernelModel {
+public:
+  explicit KernelModel(KernelOp kernel);
+
+  KernelOp getKernel() const { return kernel; }
+  TargetAttr getTarget() const { return target; }
+  int64_t threads() const { return target.getThreads(); }
+
+  /// Byte offset of a weight that lies in the arena as it was given.
+  int64_t rawOffset(llvm::StringRef weight) const;
+  /// A quantised weight; experts' stacks are named by their first source.
+  PackedWeight packed(llvm::StringRef weight) const;
+  mlir::Type weightType(llvm::StringRef weight) const;
+
+  int64_t stateIndex(llvm::StringRef state) const;
+  mlir::RankedTensorType stateType(llvm::StringRef state) const;
+
+  /// Partial sums in `buffer`, written by a split anchor.
+  PartialSums partialSums(mlir::Value buffer) const;
+
+  /// Quantised linears of a stage, in tile order: one list of tiles.
+  static llvm::SmallVector<LinearOp> quantLinears(StageOp stage);
+
+private:
+  KernelOp kernel;
+  TargetAttr target;
+  llvm::StringMap<int64_t> offsets;
+  llvm::StringMap<bool> pairs;
+  llvm::StringMap<int64_t> stateIndices;
+};
+
+} // namespace mega
+
+#endif // MEGA_LIB_TARGET_CUDA_KERNELMODEL_H

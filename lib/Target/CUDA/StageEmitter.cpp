@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Prologues: what each CTA computes for itself before its tiles.
+
+#include "StageEmitter.h"
+#include "Names.h"
+#include "ScalarRegion.h"
+
+#include "mega/Analysis/Rope.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mega;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static std::string str(int64_t value) { return std::to_string(value); }
+
+static bool isAnchored(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  return isa<AnchorOpInterface>(op) || llvm::any_of(op->getOperands(), isAnchored);
+}
+
+//===----------------------------------------------------------------------===//
+// Names and memory
+//===----------------------------------------------------------------------===//
+
+std::string StageEmitter::fresh(StringRef stem) {
+  return (stem + llvm::Twine(nextName++)).str();
+}
+
+int64_t StageEmitter::reserve(int64_t bytes) {
+  int64_t offset = llvm::alignTo(sharedBytes, 16);
+  sharedBytes = offset + bytes;
+  return offset;
+}
+
+std::string StageEmitter::declareScratch(const std::string &type,
+                                         int64_t bytes) {
+  std::string name = fresh("scratch");
+  os << "  using " << name << "_t = " << type << ";\n"
+     << "  static_assert(sizeof(" << name << "_t) == " << bytes
+     << ", \"shared-memory plan\");\n"
+     << "  auto &" << name << " = *reinterpret_cast<" << name
+     << "_t *>(shared + " << reserve(bytes) << ");\n";
+  return name;
+}
+
+/// C type that holds `element` in memory.
+static StringRef storageType(Type element) {
+  return element.isBF16() ? "mega::u16" : element.isF32() ? "float" : "int";
+}
+
+std::string StageEmitter::pointerTo(Value buffer) {
+  std::string &name = pointers[buffer];
+  if (!name.empty())
+    return name;
+  Type element = cast<BufferType>(buffer.getType()).getElementType();
+  StringRef type = storageType(element);
+  if (auto argument = dyn_cast<BlockArgument>(buffer)) {
+    bool input = argument.getArgNumber() == 0;
+    name = input ? "input" : "output";
+    os << "  auto *const " << name << " = reinterpret_cast<"
+       << (input ? "const " : "") << type << " *>(p." << name << ");\n";
+    return name;
+  }
+  auto alloc = buffer.getDefiningOp<AllocOp>();
+  name = fresh("buffer");
+  os << "  auto *const " << name << " = reinterpret_cast<" << type
+     << " *>(p.workspace + " << *alloc.getOffset() << "); // "
+     << alloc.getName() << "\n";
+  return name;
+}
+
+std::string StageEmitter::statePointer(StringRef state) {
+  std::string &name = statePointers[state];
+  if (!name.empty())
+    return name;
+  name = fresh("state");
+  os << "  auto *const " << name << " = reinterpret_cast<"
+     << storageType(model.stateType(state).getElementType()) << " *>(p.state["
+     << model.stateIndex(state) << "]); // " << state << "\n";
+  return name;
+}
+
+std::string StageEmitter::rounded(Value value, const std::string &expression) {
+  return typeOf(value).getElementType().isBF16()
+             ? "mega::roundBf16(" + expression + ")"
+             : expression;
+}
+
+std::string StageEmitter::at(Value value, const std::string &index) {
+  return values[value].at(index);
+}
+
+//===----------------------------------------------------------------------===//
+// Sharing
+//===----------------------------------------------------------------------===//
+
+/// Readers that take a vector as the B operand of tensor cores, or twice.
+static bool readsActivation(Operation *user, Value value) {
+  if (isa<RmsNormOp, LinearOp>(user))
+    return true;
+  if (auto gateUp = dyn_cast<ExpertGateUpOp>(user))
+    return value == gateUp.getX();
+  if (auto down = dyn_cast<ExpertDownOp>(user))
+    return value == down.getHidden();
+  return false;
+}
+
+/// Readers that index a few small values again and again.
+static bool readsArray(Operation *user, Value value) {
+  if (auto gateUp = dyn_cast<ExpertGateUpOp>(user))
+    return value == gateUp.getIds();
+  if (auto down = dyn_cast<ExpertDownOp>(user))
+    return value == down.getIds() || value == down.getWeights();
+  return false;
+}
+
+PrologueValue &StageEmitter::declareActivation(Value value) {
+  RankedTensorType type = typeOf(value);
+  int64_t row = type.getShape().back();
+  int64_t padded = llvm::alignTo(row, kUnitInputs);
+  PrologueValue &home = values[value];
+  home.levels = type.getElementType().isBF16() ? 1 : 3;
+  home.length = type.getNumElements() / row * padded;
+  home.shared = fresh("x");
+  std::string name = home.shared;
+  if (row == padded)
+    home.at = [name](const std::string &i) {
+      return name + ".get(" + i + ")";
+    };
+  else
+    home.at = [name, row, padded](const std::string &i) {
+      return name + ".get((" + i + ") / " + str(row) + " * " + str(padded) +
+             " + (" + i + ") % " + str(row) + ")";
+    };
+  os << "  const mega::Activation<" << home.levels << ", " << home.length
+     << "> " << name << "{reinterpret_cast<mega::u16 *>(shared + "
+     << reserve(home.levels * home.length * 2) << ")};\n";
+  return home;
+}
+
+void StageEmitter::shareAsActivation(Value value) {
+  if (!values[value].shared.empty())
+    return;
+  ElementExpr expression = values[value].at;
+  RankedTensorType type = typeOf(value);
+  int64_t row = type.getShape().back();
+  int64_t padded = llvm::alignTo(row, kUnitInputs);
+  PrologueValue &home = declareActivation(value);
+  os << "#pragma unroll\n  for (int i = threadIdx.x; i < " << home.length
+     << "; i += " << model.threads() << ")\n    " << home.shared << ".set(i, ";
+  if (row == padded)
+    os << expression("i");
+  else if (type.getNumElements() == row)
+    os << "i < " << row << " ? " << expression("i") << " : 0.0f";
+  else
+    os << "i % " << padded << " < " << row << " ? "
+       << expression("(i / " + str(padded) + " * " + str(row) + " + i % " +
+                     str(padded) + ")")
+       << " : 0.0f";
+  os << ");\n  __syncthreads();\n";
+}
+
+void StageEmitter::shareAsArray(Value value) {
+  if (!values[value].shared.empty())
+    return;
+  ElementExpr expression = values[value].at;
+  int64_t count = typeOf(value).getNumElements();
+  StringRef type =
+      typeOf(value).getElementType().isInteger(32) ? "int" : "float";
+  std::string name = fresh("array");
+  os << "  auto *const " << name << " = reinterpret_cast<" << type
+     << " *>(shared + " << reserve(count * 4) << ");\n"
+     << "  for (int i = threadIdx.x; i < " << count
+     << "; i += " << model.threads() << ")\n    " << name
+     << "[i] = " << expression("i") << ";\n  __syncthreads();\n";
+  values[value].shared = name;
+  values[value].at = [name](const std::string &i) {
+    return name + "[" + i + "]";
+  };
+}
+
+void StageEmitter::shareIfNeeded(Value value) {
+  if (llvm::any_of(value.getUsers(), [&](Operation *user) {
+        return readsActivation(user, value);
+      }))
+    return shareAsActivation(value);
+  if (llvm::any_of(value.getUsers(),
+                   [&](Operation *user) { return readsArray(user, value); }))
+    return shareAsArray(value);
+  // Computing twice costs more than keeping.
+  bool costly = isa<LoadSumOp, MapOp, RopeOp>(value.getDefiningOp());
+  bool several =
+      std::distance(value.getUses().begin(), value.getUses().end()) > 1;
+  if (costly && several)
+    shareAsActivation(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult StageEmitter::emit(StageOp stage) {
+  for (Operation &op : stage.getBody().front()) {
+    if (isa<AnchorOpInterface>(op) ||
+        llvm::any_of(op.getOperands(), isAnchored))
+      continue;
+    emitPrologueOp(&op);
+  }
+  return emitAnchors(stage);
+}
+
+void StageEmitter::emitPrologueOp(Operation *op) {
+  TypeSwitch<Operation *>(op)
+      .Case([&](LoadOp load) { emitLoad(load); })
+      .Case([&](LoadSumOp load) { emitLoadSum(load); })
+      .Case([&](MapOp map) { emitMap(map); })
+      .Case([&](RopeOp rope) { emitRope(rope); })
+      .Case([&](RmsNormOp norm) { emitRmsNorm(norm); })
+      .Case([&](RouterOp router) { emitRouter(router); })
+      .Case<ReshapeOp, SliceOp>([&](Operation *view) { emitView(view); })
+      .Case([&](StoreOp store) { emitPrologueStore(store); })
+      .Case([&](PositionOp) {});
+  for (Value result : op->getResults())
+    if (isa<RankedTensorType>(result.getType()) && values.contains(result))
+      shareIfNeeded(result);
+}
+
+void StageEmitter::emitLoad(LoadOp op) {
+  std::string pointer = pointerTo(op.getBuffer());
+  Type element = op.getBuffer().getType().getElementType();
+  StringRef load = element.isBF16()  ? "mega::bf16ToFloat(mega::loadSharedBf16("
+                   : element.isF32() ? "(mega::loadSharedFloat("
+                                     : "(mega::loadSharedInt(";
+  values[op.getResult()].at = [=](const std::string &i) {
+    return load.str() + pointer + " + " + i + "))";
+  };
+}
+
+void StageEmitter::emitLoadSum(LoadSumOp op) {
+  std::string pointer = pointerTo(op.getBuffer());
+  int64_t count = typeOf(op.getResult()).getNumElements();
+  PartialSums sums = model.partialSums(op.getBuffer());
+  Value result = op.getResult();
+  values[result].at = [=](const std::string &i) {
+    if (sums.tiles == 0)
+      return rounded(result, "mega::sumSlots<" + str(sums.slots) + ", " +
+                                 str(count) + ">(" + pointer + ", " + i + ")");
+    return rounded(result, "mega::sumContributors<" + str(sums.tiles) + ", " +
+                               str(sums.steps) + ", " + str(sums.slots) +
+                               ", " + str(count) + ">(" + pointer + ", " +
+                               str(sums.firstTile) + " + (" + i + ") / " +
+                               str(kUnitOutputs) + ", " + i + ")");
+  };
+}
+
+void StageEmitter::emitMap(MapOp op) {
+  std::string name = fresh("map");
+  os << "  const auto " << name << " = "
+     << emitScalarLambda(op.getBody(), "  ") << ";\n";
+  SmallVector<ElementExpr> inputs;
+  for (Value input : op.getInputs())
+    inputs.push_back(values[input].at);
+  Value result = op.getResult();
+  values[result].at = [=](const std::string &i) {
+    std::string call = name + "(";
+    for (auto [index, input] : llvm::enumerate(inputs))
+      call += (index ? ", " : "") + input(i);
+    return rounded(result, call + ")");
+  };
+}
+
+void StageEmitter::emitRope(RopeOp op) {
+  ElementExpr input = values[op.getX()].at;
+  values[op.getResult()].at = [op, input](const std::string &i) mutable {
+    return rounded(op.getResult(), ropeElement(op, input, i));
+  };
+}
+
+void StageEmitter::emitView(Operation *op) {
+  ElementExpr input = values[op->getOperand(0)].at;
+  auto slice = dyn_cast<SliceOp>(op);
+  if (!slice) {
+    values[op->getResult(0)].at = input;
+    return;
+  }
+  int64_t from = typeOf(slice.getX()).getShape().back();
+  int64_t to = typeOf(slice.getResult()).getShape().back();
+  int64_t offset = slice.getOffset();
+  values[op->getResult(0)].at = [=](const std::string &i) {
+    return input("((" + i + ") / " + str(to) + " * " + str(from) + " + " +
+                 str(offset) + " + (" + i + ") % " + str(to) + ")");
+  };
+}
+
+void StageEmitter::emitRmsNorm(RmsNormOp op) {
+  RankedTensorType type = typeOf(op.getResult());
+  int64_t row = type.getShape().back(), rows = type.getNumElements() / row;
+  std::string weight = fresh("weight");
+  os << "  auto *const " << weight
+     << " = reinterpret_cast<const mega::u16 *>(p.weights + "
+     << model.rawOffset(op.getWeight()) << "); // " << op.getWeight() << "\n";
+  ElementExpr input = values[op.getX()].at;
+  PrologueValue &out = declareActivation(op.getResult());
+  int64_t padded = out.length / rows;
+  bool wide = cast<RankedTensorType>(model.weightType(op.getWeight()))
+                  .getElementType()
+                  .isF32();
+  auto factor = [&](const std::string &column) {
+    std::string w =
+        wide ? "mega::loadConstantFloat(reinterpret_cast<const float *>(" +
+                   weight + ") + " + column + ")"
+             : "mega::bf16ToFloat(mega::loadConstantBf16(" + weight + " + " +
+                   column + "))";
+    return op.getUnitOffset() ? "(1.0f + " + w + ")" : w;
+  };
+  std::string eps = floatLiteral(op.getEps().convertToDouble());
+  if (rows == 1) {
+    std::string sums = fresh("sums"), scale = fresh("rstd");
+    os << "  float " << sums << " = 0;\n#pragma unroll\n"
+       << "  for (int i = threadIdx.x; i < " << row
+       << "; i += " << model.threads() << ") {\n"
+       << "    const float v = " << input("i") << ";\n    " << sums
+       << " = fmaf(v, v, " << sums << ");\n  }\n"
+       << "  const float " << scale << " = 1.0f / sqrtf(mega::blockSum<"
+       << model.threads() << ">(" << sums
+       << ", reinterpret_cast<float *>(shared + "
+       << reserve(model.threads() / 32 * 4) << ")) / " << row << ".0f + "
+       << eps << ");\n#pragma unroll\n"
+       << "  for (int i = threadIdx.x; i < " << padded
+       << "; i += " << model.threads() << ")\n    " << out.shared << ".set(i, "
+       << (padded == row ? "" : "i < " + str(row) + " ? ") << "("
+       << input("i") << " * " << scale << ") * " << factor("i")
+       << (padded == row ? "" : " : 0.0f") << ");\n  __syncthreads();\n";
+    return;
+  }
+  // A warp a row.
+  os << "  for (int row = threadIdx.x / 32; row < " << rows
+     << "; row += " << model.threads() / 32 << ") {\n"
+     << "    float sum = 0;\n"
+     << "    for (int i = threadIdx.x % 32; i < " << row << "; i += 32) {\n"
+     << "      const float v = " << input("(row * " + str(row) + " + i)")
+     << ";\n      sum = fmaf(v, v, sum);\n    }\n"
+     << "    const float scale = 1.0f / sqrtf(mega::warpSum(sum) / " << row
+     << ".0f + " << eps << ");\n"
+     << "    for (int i = threadIdx.x % 32; i < " << padded
+     << "; i += 32)\n      " << out.shared << ".set(row * " << padded
+     << " + i, i < " << row << " ? ("
+     << input("(row * " + str(row) + " + i)") << " * scale) * " << factor("i")
+     << " : 0.0f);\n  }\n  __syncthreads();\n";
+}
+
+void StageEmitter::emitRouter(RouterOp op) {
+  int64_t experts = typeOf(op.getLogits()).getNumElements();
+  int64_t top = typeOf(op.getIds()).getNumElements();
+  std::string ids = fresh("ids"), weights = fresh("gates");
+  auto declareArray = [&](const std::string &name, StringRef type,
+                          Value value) {
+    os << "  auto *const " << name << " = reinterpret_cast<" << type
+       << " *>(shared + " << reserve(top * 4) << ");\n";
+    values[value].shared = name;
+    values[value].at = [name](const std::string &i) {
+      return name + "[" + i + "]";
+    };
+  };
+  declareArray(ids, "int", op.getIds());
+  declareArray(weights, "float", op.getWeights());
+  std::string bias = "0.0f";
+  if (op.getBias()) {
+    bool wide = cast<RankedTensorType>(model.weightType(*op.getBias()))
+                    .getElementType()
+                    .isF32();
+    std::string address = "p.weights + " + str(model.rawOffset(*op.getBias()));
+    bias = wide ? "mega::loadConstantFloat(reinterpret_cast<const float *>(" +
+                      address + ") + e)"
+                : "mega::bf16ToFloat(mega::loadConstantBf16(reinterpret_cast<"
+                  "const mega::u16 *>(" +
+                      address + ") + e))";
+  }
+  auto flag = [](bool value) { return value ? "true" : "false"; };
+  os << "  if (threadIdx.x < 32)\n    mega::route<" << experts << ", " << top
+     << ", " << flag(op.getScore() == ScoreKind::Sigmoid) << ", "
+     << flag(op.getBias().has_value()) << ", "
+     << flag(op.getRenormalize().has_value())
+     << ">(\n        [&](int e) { return " << at(op.getLogits(), "e")
+     << "; },\n        [&](int e) { return " << bias << "; }, "
+     << floatLiteral(op.getRenormalize()
+                         ? op.getRenormalize()->convertToDouble()
+                         : 0.0)
+     << ",\n        " << floatLiteral(op.getScale().convertToDouble()) << ", "
+     << ids << ", " << weights << ");\n  __syncthreads();\n";
+}
+
+void StageEmitter::emitPrologueStore(StoreOp op) {
+  std::string pointer = pointerTo(op.getBuffer());
+  int64_t count = typeOf(op.getValue()).getNumElements();
+  Type element = op.getBuffer().getType().getElementType();
+  std::string value = at(op.getValue(), "i");
+  if (element.isBF16())
+    value = "mega::floatToBf16(" + value + ")";
+  // Every CTA holds the value; each writes its share.
+  os << "  {\n    const mega::Range own = mega::share(" << count
+     << ", blockIdx.x, gridDim.x);\n"
+     << "    for (int i = own.begin + int(threadIdx.x); i < own.end; i += "
+     << model.threads() << ")\n      " << pointer << "[i] = " << value
+     << ";\n  }\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Rotary embedding
+//===----------------------------------------------------------------------===//
+
+std::string mega::ropeTableName(RopeOp op) {
+  return "rope_" +
+         toIdentifier(floatLiteral(op.getTheta().convertToDouble())) + "_" +
+         str(op.getSize());
+}
+
+std::string mega::ropeTableDefinition(RopeOp op) {
+  std::string text = "__device__ const float " + ropeTableName(op) + "[" +
+                     str(op.getSize() / 2) + "] = {";
+  for (auto [i, frequency] : llvm::enumerate(ropeInverseFrequencies(
+           op.getSize(), op.getTheta().convertToDouble())))
+    text += (i == 0 ? "" : i % 4 == 0 ? ",\n    " : ", ") +
+            (i == 0 ? "\n    " : std::string()) + floatLiteral(frequency);
+  return text + "};\n";
+}
+
+std::string mega::ropeElement(RopeOp op, const ElementExpr &at,
+                              const std::string &index) {
+  if (op.getKind() == RopeKind::None)
+    return at(index);
+  int64_t last = typeOf(op.getX()).getShape().back();
+  int64_t offset = op.getOffset(), size = op.getSize();
+  std::string local =
+      "((" + index + ") % " + str(last) + " - " + str(offset) + ")";
+  std::string odd, partner, pair;
+  if (op.getKind() == RopeKind::Interleaved) {
+    odd = local + " % 2 != 0";
+    partner = "((" + index + ") + (" + odd + " ? -1 : 1))";
+    pair = local + " / 2";
+  } else {
+    odd = local + " >= " + str(size / 2);
+    partner = "((" + index + ") + (" + odd + " ? -" + str(size / 2) + " : " +
+              str(size / 2) + "))";
+    pair = local + " % " + str(size / 2);
+  }
+  std::string rotated = "mega::rotate(" + at(index) + ", " + at(partner) +
+                        ", " + odd + ", " + ropeTableName(op) + "[" + pair +
+                        "], int(p.position))";
+  if (offset == 0 && size == last)
+    return rotated;
+  return "(" + local + " >= 0 && " + local + " < " + str(size) + " ? " +
+         rotated + " : " + at(index) + ")";
+}

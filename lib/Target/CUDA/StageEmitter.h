@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Emits one stage: its prologue here, its anchors in AnchorEmitter.cpp.
+///
+/// A tensor of a prologue is either an expression in the element's index, which
+/// costs nothing until somebody asks for an element, or it lies in shared
+/// memory. What several readers want, or what tensor cores read, is shared.
+
+#ifndef MEGA_LIB_TARGET_CUDA_STAGEEMITTER_H
+#define MEGA_LIB_TARGET_CUDA_STAGEEMITTER_H
+
+#include "KernelModel.h"
+
+#include "mega/Target/CUDA/EmitterOptions.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <functional>
+#include <string>
+
+namespace mega {
+
+/// The C expression of an element, given the C expression of its flat index.
+using ElementExpr = std::function<std::string(const std::string &index)>;
+
+/// A value that every CTA of the stage holds or can compute.
+struct PrologueValue {
+  ElementExpr at;
+  /// Name of its Activation or array in shared memory; empty for expressions.
+  std::string shared;
+  int64_t levels = 0; ///< bf16 planes of an Activation
+  int64_t length = 0; ///< padded elements of an Activation
+};
+
+/// A value that the owner of a tile holds, inside a sink.
+struct TileValue {
+  std::string index; ///< variable with the element's flat index
+  std::string guard; ///< condition under which the element exists; may be empty
+  std::string name;  ///< variable with the element
+  ElementExpr at;    ///< other elements of the tile; null if state was updated
+};
+
+class StageEmitter {
+public:
+  StageEmitter(const KernelModel &model, llvm::raw_ostream &os)
+      : model(model), os(os) {}
+
+  /// Emits the statements of `stage`, indented for a function body.
+  mlir::LogicalResult emit(StageOp stage);
+
+  /// Shared memory that the stage uses, in bytes.
+  int64_t getSharedBytes() const { return sharedBytes; }
+
+  /// Weight bytes that all CTAs together read in the stage.
+  int64_t getWeightBytes() const { return weightBytes; }
+
+  /// Statements that ask L2 for what this CTA will read first in `stage`; one
+  /// thread runs them. Nothing for weights that depend on run-time data.
+  static void emitPrefetch(const KernelModel &model, StageOp stage,
+                           llvm::raw_ostream &os);
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Prologue (StageEmitter.cpp)
+  //===--------------------------------------------------------------------===//
+
+  void emitPrologueOp(mlir::Operation *op);
+  void emitLoad(LoadOp op);
+  void emitLoadSum(LoadSumOp op);
+  void emitMap(MapOp op);
+  void emitRope(RopeOp op);
+  void emitRmsNorm(RmsNormOp op);
+  void emitRouter(RouterOp op);
+  void emitView(mlir::Operation *op);
+  void emitPrologueStore(StoreOp op);
+
+  /// Puts `value` where several readers can take it from, if they want to.
+  void shareIfNeeded(mlir::Value value);
+  void shareAsActivation(mlir::Value value);
+  void shareAsArray(mlir::Value value);
+  /// Declares an Activation for `value` and makes it the value's home.
+  PrologueValue &declareActivation(mlir::Value value);
+
+  //===--------------------------------------------------------------------===//
+  // Anchors (AnchorEmitter.cpp)
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult emitAnchors(StageOp stage);
+  void emitQuantLinears(llvm::SmallVector<LinearOp> linears);
+  void emitDenseLinear(LinearOp op);
+  void emitDeltaRule(DeltaRuleOp op);
+  void emitExpertGateUp(ExpertGateUpOp op);
+  void emitExpertDown(ExpertDownOp op);
+  void emitLatentQuery(LatentQueryOp op);
+  mlir::LogicalResult emitLatentScores(LatentScoresOp op);
+  void emitLatentValue(LatentValueOp op);
+  void emitElementwise(ElementwiseOp op);
+
+  /// Emits everything that hangs on `result`, for the element `base`.
+  void emitEpilogue(mlir::Value result, TileValue base,
+                    llvm::StringRef indent);
+  void emitTileOp(mlir::Operation *op, llvm::StringRef indent);
+  void emitTileStore(StoreOp op, llvm::StringRef indent);
+
+  /// Declares quantGemv's scratch; returns its name.
+  std::string declareGemvScratch();
+  /// Declares "Range steps": this CTA's run of `tiles` tiles of `steps` steps.
+  void emitStepRange(int64_t tiles, int64_t steps, bool split);
+  /// Stores a split anchor's partial sums from inside a sink.
+  void emitPartialStore(mlir::Value result, llvm::StringRef tile,
+                        llvm::StringRef index, llvm::StringRef value,
+                        const PartialSums &sums, llvm::StringRef indent);
+  StoreOp storeOf(mlir::Value value) const;
+
+  //===--------------------------------------------------------------------===//
+  // Names and memory
+  //===--------------------------------------------------------------------===//
+
+  /// Reserves shared memory; returns the byte offset.
+  int64_t reserve(int64_t bytes);
+  /// Declares a scratch struct in shared memory; returns its name.
+  std::string declareScratch(const std::string &type, int64_t bytes);
+  /// Name of a typed pointer to a buffer, declared at first use.
+  std::string pointerTo(mlir::Value buffer);
+  /// Name of a typed pointer to a state.
+  std::string statePointer(llvm::StringRef state);
+  std::string fresh(llvm::StringRef stem);
+  /// `expression` rounded as `value`'s element type asks.
+  static std::string rounded(mlir::Value value, const std::string &expression);
+  std::string at(mlir::Value value, const std::string &index);
+
+  const KernelModel &model;
+  llvm::raw_ostream &os;
+  llvm::DenseMap<mlir::Value, PrologueValue> values;
+  llvm::DenseMap<mlir::Value, TileValue> tileValues;
+  llvm::DenseMap<mlir::Value, std::string> pointers;
+  llvm::StringMap<std::string> statePointers;
+  int64_t sharedBytes = 0;
+  int64_t weightBytes = 0;
+  unsigned nextName = 0;
+};
+
+/// Name of the table of rotary frequencies for `op`, and its definition.
+std::string ropeTableName(RopeOp op);
+std::string ropeTableDefinition(RopeOp op);
+
+/// A C expression for the rotated element `index` (a flat index expression) of
+/// `op`, with `at` its operand's elements.
+std::string ropeElement(RopeOp op, const ElementExpr &at,
+                        const std::string &index);
+
+} // namespace mega
+
+#endif // MEGA_LIB_TARGET_CUDA_STAGEEMITTER_H

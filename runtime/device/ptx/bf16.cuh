@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// bf16 conversion and packed arithmetic. A packed pair is a u32 whose low half
+/// is the element with the lower index.
+
+namespace mega {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+
+/// Widens one bf16, exactly.
+__device__ __forceinline__ float bf16ToFloat(u16 bits) {
+  return __uint_as_float(u32(bits) << 16);
+}
+
+/// Rounds to bf16, nearest even (PTX ISA, cvt.rn.bf16.f32).
+__device__ __forceinline__ u16 floatToBf16(float value) {
+  u16 bits;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
+  return bits;
+}
+
+/// The nearest value that a bf16 holds.
+__device__ __forceinline__ float roundBf16(float value) {
+  return bf16ToFloat(floatToBf16(value));
+}
+
+/// a - b on both halves, each rounded once. sm_80 has only the fused form.
+__device__ __forceinline__ u32 subBf16x2(u32 a, u32 b) {
+  u32 result;
+#if __CUDA_ARCH__ >= 900
+  asm("sub.rn.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+#else
+  const u32 minusOne = 0xBF80BF80u;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+      : "=r"(result)
+      : "r"(b), "r"(minusOne), "r"(a));
+#endif
+  return result;
+}
+
+/// a * b on both halves, each rounded once.
+__device__ __forceinline__ u32 mulBf16x2(u32 a, u32 b) {
+  u32 result;
+#if __CUDA_ARCH__ >= 900
+  asm("mul.rn.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+#else
+  const u32 minusZero = 0x80008000u;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+      : "=r"(result)
+      : "r"(a), "r"(b), "r"(minusZero));
+#endif
+  return result;
+}
+
+/// Codes at nibbles 0 and 4 of `word` as the bf16 pair (128 + low, 128 + high):
+/// 0x4300 is bf16 128, whose last four mantissa bits count ones.
+__device__ __forceinline__ u32 codesToBf16x2(u32 word) {
+  u32 result;
+  asm("lop3.b32 %0, %1, 0x000F000F, 0x43004300, 0xEA;"
+      : "=r"(result)
+      : "r"(word));
+  return result;
+}
+
+/// One half of a pair in both halves.
+__device__ __forceinline__ u32 broadcastLow(u32 pair) {
+  return __byte_perm(pair, 0, 0x1010);
+}
+__device__ __forceinline__ u32 broadcastHigh(u32 pair) {
+  return __byte_perm(pair, 0, 0x3232);
+}
+
+} // namespace mega

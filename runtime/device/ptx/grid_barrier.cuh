@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A barrier for all CTAs of a cooperative launch.
+
+namespace mega {
+
+/// One counter. Each arrival adds 1, CTA 0's adds 2^31 - (CTAs - 1): the top bit
+/// flips exactly when all have arrived, whatever their number, so the counter
+/// needs no reset and survives from launch to launch. Starts at any value.
+///
+/// The release by one thread after a CTA barrier covers the whole CTA's writes
+/// (PTX ISA, "Memory Consistency Model", cumulativity), and its acquire before
+/// the second CTA barrier covers the whole CTA's reads.
+struct GridBarrier {
+  static __device__ __forceinline__ void arriveAndWait(u32 *counter) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      const u32 last = gridDim.x - 1;
+      const u32 step = blockIdx.x == 0 ? 0x80000000u - last : 1u;
+      u32 before, now;
+      asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
+                   : "=r"(before)
+                   : "l"(counter), "r"(step)
+                   : "memory");
+      do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                     : "=r"(now)
+                     : "l"(counter)
+                     : "memory");
+      } while (((before ^ now) & 0x80000000u) == 0);
+    }
+    __syncthreads();
+  }
+};
+
+} // namespace mega

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One step of the gated delta rule for a strip of value columns of one head.
+
+namespace mega {
+
+enum class Decay { None, Head, Channel };
+
+template <int kThreads, int kKeys, int kStrip> struct DeltaScratch {
+  float q[kKeys], k[kKeys], decay[kKeys];
+  float predicted[kThreads / kStrip][kStrip];
+  float output[kThreads / kStrip][kStrip];
+};
+
+/// `state` points at S[head][0][first column]; rows are kValues apart. Thread
+/// (r, j) with j < kStrip keeps rows r, r + R, ... of column j in registers, so
+/// S is read once and written once. `sink(j, o)` gets each column's output.
+/// Order of operations: Gated Delta Networks, equation 10, as mega.delta_rule
+/// documents it.
+template <int kThreads, int kKeys, int kValues, int kStrip, Decay kDecay,
+          typename Q, typename K, typename V, typename D, typename Sink>
+__device__ __forceinline__ void
+deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
+          const D &decay, DeltaScratch<kThreads, kKeys, kStrip> &scratch,
+          const Sink &sink) {
+  constexpr int kLanes = kThreads / kStrip;
+  constexpr int kOwn = (kKeys + kLanes - 1) / kLanes;
+  const int j = threadIdx.x % kStrip, r = threadIdx.x / kStrip;
+  float s[kOwn];
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const int row = r + i * kLanes;
+    s[i] = row < kKeys ? state[row * kValues + j] : 0.0f;
+  }
+  for (int i = threadIdx.x; i < kKeys; i += kThreads) {
+    scratch.q[i] = q(i);
+    scratch.k[i] = k(i);
+    if (kDecay == Decay::Channel)
+      scratch.decay[i] = decay(i);
+  }
+  const float value = v(j);
+  const float headDecay = kDecay == Decay::Head ? decay(0) : 1.0f;
+  __syncthreads();
+  float predicted = 0;
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const int row = r + i * kLanes;
+    if (row < kKeys) {
+      if (kDecay == Decay::Channel)
+        s[i] *= scratch.decay[row];
+      else if (kDecay == Decay::Head)
+        s[i] *= headDecay;
+      predicted = fmaf(s[i], scratch.k[row], predicted);
+    }
+  }
+  scratch.predicted[r][j] = predicted;
+  __syncthreads();
+  predicted = 0;
+#pragma unroll
+  for (int i = 0; i < kLanes; ++i)
+    predicted += scratch.predicted[i][j];
+  const float error = value - predicted;
+  float output = 0;
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const int row = r + i * kLanes;
+    if (row < kKeys) {
+      s[i] = fmaf(beta * scratch.k[row], error, s[i]);
+      state[row * kValues + j] = s[i];
+      output = fmaf(s[i], scratch.q[row], output);
+    }
+  }
+  scratch.output[r][j] = output;
+  __syncthreads();
+  if (r == 0) {
+    output = 0;
+#pragma unroll
+    for (int i = 0; i < kLanes; ++i)
+      output += scratch.output[i][j];
+    sink(j, output);
+  }
+  __syncthreads();
+}
+
+} // namespace mega

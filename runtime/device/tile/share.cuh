@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// How a list is shared out in equal runs, and the way back.
+
+namespace mega {
+
+/// A half-open run of indices.
+struct Range {
+  int begin, end;
+};
+
+/// Run `part` of `parts` of [0, total): sizes differ by at most one.
+__device__ __forceinline__ Range share(int total, int part, int parts) {
+  return {int(u32(total) * u64(part) / u32(parts)),
+          int(u32(total) * u64(part + 1) / u32(parts))};
+}
+
+/// The part whose run holds `index`: the largest p with share(p).begin <=
+/// index. Needs parts <= total, so that no run is empty.
+__device__ __forceinline__ int ownerOf(int index, int total, int parts) {
+  return int(((u64(index) + 1) * u32(parts) - 1) / u32(total));
+}
+
+/// This CTA's run of a list of whole tiles, counted in steps.
+__device__ __forceinline__ Range shareTiles(int tiles, int steps) {
+  const Range own = share(tiles, blockIdx.x, gridDim.x);
+  return {own.begin * steps, own.end * steps};
+}
+
+/// This CTA's run of a list of steps; CTAs past the list's end get none.
+__device__ __forceinline__ Range shareSteps(int total) {
+  const int parts = min(int(gridDim.x), total);
+  return int(blockIdx.x) < parts ? share(total, blockIdx.x, parts)
+                                 : Range{0, 0};
+}
+
+/// Which CTAs add to tile `tile` of a list of `kTiles` tiles of `kSteps` steps
+/// that was shared out step by step: the first one, and how many.
+template <int kTiles, int kSteps> struct Contributors {
+  static constexpr int kTotal = kTiles * kSteps;
+  int first, count;
+
+  static __device__ __forceinline__ int parts() {
+    return min(int(gridDim.x), kTotal);
+  }
+  static __device__ __forceinline__ Contributors of(int tile) {
+    const int begin = ownerOf(tile * kSteps, kTotal, parts());
+    const int end = ownerOf(tile * kSteps + kSteps - 1, kTotal, parts());
+    return {begin, end - begin + 1};
+  }
+};
+
+} // namespace mega

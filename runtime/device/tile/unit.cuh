@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One packed weight unit: 16 outputs x 128 inputs of int4 codes with their
+/// scales and zeros, in mma fragment order (docs/bundle-format.md).
+
+namespace mega {
+
+/// A lane's part of a unit, in registers. kSets groups lie along the inputs.
+template <int kSets> struct Unit {
+  static constexpr int kBytes = 1024 + 64 * kSets;
+
+  uint4 low, high;
+  uint2 scales[kSets];    ///< .x: scale, 128 + zero of row g; .y: of row g + 8
+
+  __device__ __forceinline__ void load(const u8 *unit) {
+    const int lane = threadIdx.x % 32;
+    low = loadConstant16(unit + 16 * lane);
+    high = loadConstant16(unit + 512 + 16 * lane);
+#pragma unroll
+    for (int set = 0; set < kSets; ++set)
+      scales[set] = loadConstant8(unit + 1024 + 64 * set + 8 * (lane / 4));
+  }
+
+  __device__ __forceinline__ u32 word(int m) const {
+    const uint4 &half = m < 4 ? low : high;
+    const int i = m % 4;
+    return i == 0 ? half.x : i == 1 ? half.y : i == 2 ? half.z : half.w;
+  }
+
+  /// The A operand of mma m, dequantised: each weight is the bf16 number
+  /// bf16((code - zero) * scale), with the rounding of the description.
+  __device__ __forceinline__ void operand(int m, u32 (&a)[4]) const {
+    const uint2 s = scales[m / 2 * kSets / 4];
+    const u32 q = word(m);
+    const u32 upperScale = broadcastLow(s.x), upperZero = broadcastHigh(s.x);
+    const u32 lowerScale = broadcastLow(s.y), lowerZero = broadcastHigh(s.y);
+    a[0] = mulBf16x2(subBf16x2(codesToBf16x2(q), upperZero), upperScale);
+    a[1] = mulBf16x2(subBf16x2(codesToBf16x2(q >> 4), lowerZero), lowerScale);
+    a[2] = mulBf16x2(subBf16x2(codesToBf16x2(q >> 8), upperZero), upperScale);
+    a[3] = mulBf16x2(subBf16x2(codesToBf16x2(q >> 12), lowerZero), lowerScale);
+  }
+
+  /// c += unit * b. Even and odd mma use separate sums, so that two chains run.
+  __device__ __forceinline__ void multiply(const uint4 (&b)[4],
+                                           float (&even)[4],
+                                           float (&odd)[4]) const {
+#pragma unroll
+    for (int m = 0; m < 8; ++m) {
+      u32 a[4];
+      operand(m, a);
+      if (m % 2 == 0)
+        MmaM16N8K16Bf16::run(even, a[0], a[1], a[2], a[3], b[m / 2].x,
+                             b[m / 2].y);
+      else
+        MmaM16N8K16Bf16::run(odd, a[0], a[1], a[2], a[3], b[m / 2].z,
+                             b[m / 2].w);
+    }
+  }
+};
+
+/// Rows g and g + 8 of an accumulator, summed over the activation levels; valid
+/// in lanes with lane % 4 == 0.
+template <int kLevels>
+__device__ __forceinline__ float2 sumLevels(const float (&even)[4],
+                                            const float (&odd)[4]) {
+  float upper = even[0] + odd[0], lower = even[2] + odd[2];
+  if (kLevels > 1) {
+    // Column 1 is the lane's own second element, column 2 the next lane's first.
+    const float upperNext = __shfl_down_sync(0xffffffffu, upper, 1);
+    const float lowerNext = __shfl_down_sync(0xffffffffu, lower, 1);
+    upper = (upperNext + (even[1] + odd[1])) + upper;
+    lower = (lowerNext + (even[3] + odd[3])) + lower;
+  }
+  return {upper, lower};
+}
+
+} // namespace mega

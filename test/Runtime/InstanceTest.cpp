@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "FakeDriver.h"
+#include "Support.h"
+
+#include "mega/runtime/Instance.h"
+#include "mega/runtime/RandomInit.h"
+#include "mega/runtime/Repack.h"
+#include "mega/runtime/Safetensors.h"
+#include "mega/runtime/megalith.h"
+
+#include <cmath>
+#include <cstring>
+
+#include <dlfcn.h>
+
+using namespace megalith;
+
+namespace {
+
+/// A bundle of the sample manifest on disk, and a fake device.
+class InstanceTest : public ::testing::Test {
+protected:
+  void SetUp() override { write(sampleManifest()); }
+
+  void write(const std::string &manifest) {
+    writeText(folder / "manifest.json", manifest);
+    writeText(folder / "kernel.sm_80.cubin", "cubin for sm_80");
+    writeText(folder / "kernel.sm_90a.cubin", "cubin for sm_90a");
+  }
+
+  Result<std::unique_ptr<Instance>> create(int64_t rows = 4, int device = 0) {
+    Result<std::shared_ptr<const Bundle>> bundle = loadBundle(folder.path);
+    EXPECT_OK(bundle.status());
+    return Instance::create(*bundle, device, rows);
+  }
+
+  /// An instance with all weights bound.
+  std::unique_ptr<Instance> createBound(int64_t rows = 4) {
+    auto instance = create(rows);
+    EXPECT_OK(instance.status());
+    EXPECT_OK((*instance)->bindTensors(sampleTensors()));
+    return std::move(*instance);
+  }
+
+  FakeDevice &device() { return driver.device; }
+
+  TemporaryFolder folder;
+  FakeDriverScope driver;
+  alignas(16) uint8_t input[32] = {1, 2, 3};
+  alignas(16) uint8_t output[32] = {};
+  uint64_t inputAddress = reinterpret_cast<uint64_t>(input);
+  uint64_t outputAddress = reinterpret_cast<uint64_t>(output);
+};
+
+} // namespace
+
+TEST(Driver, MissingDriverIsAStatus) {
+  TemporaryFolder folder;
+  writeText(folder / "manifest.json", sampleManifest());
+  if (void *library = ::dlopen("libcuda.so.1", RTLD_NOW)) {
+    ::dlclose(library);
+    GTEST_SKIP() << "this machine has a driver";
+  }
+  expectFailure(
+      Instance::create(*loadBundle(folder.path), 0, 4).status(),
+      MEGALITH_NO_DRIVER,
+      {"libcuda.so.1 could not be opened", "everything but launching works"});
+}
+
+TEST_F(InstanceTest, PicksTheExactKernelAndOneCtaAnSm) {
+  auto instance = create();
+  ASSERT_TRUE(instance) << instance.status().message();
+  EXPECT_EQ((*instance)->arch(), "sm_90a");
+  EXPECT_EQ(device().image, "cubin for sm_90a");
+  EXPECT_EQ(device().dynamicShared, 100000);
+  EXPECT_EQ((*instance)->grid(), 100); // max_ctas
+  device().processors = 64;
+  EXPECT_EQ((*create())->grid(), 64);
+}
+
+TEST_F(InstanceTest, PlainArchRunsOnNewerMinor) {
+  device().major = 8;
+  device().minor = 9;
+  EXPECT_EQ((*create())->arch(), "sm_80");
+}
+
+TEST_F(InstanceTest, WrongArch) {
+  device().major = 9;
+  device().minor = 1;
+  expectFailure(create().status(), MEGALITH_NO_KERNEL,
+                {"no kernel for device sm_91 (Fake GPU); bundle has: sm_80, "
+                 "sm_90a"});
+  device().major = 7;
+  device().minor = 5;
+  expectFailure(create().status(), MEGALITH_NO_KERNEL, {"sm_75"});
+}
+
+TEST_F(InstanceTest, DeviceLimits) {
+  expectFailure(create(4, 1).status(), MEGALITH_NO_KERNEL,
+                {"no device 1: the machine has 1"});
+  device().resident = 0;
+  expectFailure(create().status(), MEGALITH_RESOURCE_LIMIT,
+                {"grid of 100 ctas does not fit", "132 sms"});
+  device().resident = 1;
+  device().sharedLimit = 101023;
+  expectFailure(create().status(), MEGALITH_RESOURCE_LIMIT,
+                {"1024 + 100000 bytes", "allows 101023"});
+  device().sharedLimit = 101024;
+  EXPECT_OK(create().status());
+  device().maxThreads = 256;
+  expectFailure(create().status(), MEGALITH_RESOURCE_LIMIT,
+                {"512 threads", "256"});
+  device().maxThreads = 1024;
+  device().cooperative = 0;
+  expectFailure(create().status(), MEGALITH_NO_KERNEL, {"cooperative"});
+}
+
+TEST_F(InstanceTest, CreateErrorsReleaseEverything) {
+  device().memoryLimit = 4096; // less than the weights
+  expectFailure(create().status(), MEGALITH_RESOURCE_LIMIT,
+                {"cuMemAlloc of 5152 bytes for weights"});
+  device().memoryLimit = 6000; // the cache is too large
+  expectFailure(create(1000).status(), MEGALITH_RESOURCE_LIMIT,
+                {"16000 bytes for state 'kv'"});
+  expectFailure(create(INT64_MAX).status(), MEGALITH_RESOURCE_LIMIT,
+                {"'kv'", "too many"});
+  expectFailure(create(-1).status(), MEGALITH_INVALID_ARGUMENT, {"-1 rows"});
+  write(replaced(sampleManifest(), "megalith_sample", "other"));
+  expectFailure(create().status(), MEGALITH_DRIVER_ERROR,
+                {"'other'", "kernel.sm_90a.cubin", "CUDA_ERROR_FAKE (500)"});
+  write(replaced(sampleManifest(), "kernel.sm_90a.cubin", "gone"));
+  expectFailure(create().status(), MEGALITH_IO_ERROR, {"gone"});
+}
+
+TEST_F(InstanceTest, StepIsOneLaunchAndNothingElse) {
+  std::unique_ptr<Instance> instance = createBound();
+  auto stream = reinterpret_cast<CUstream>(0x1230);
+  device().calls.clear();
+  EXPECT_OK(instance->step(inputAddress, outputAddress, stream));
+  EXPECT_EQ(device().calls["cuLaunchCooperativeKernel"], 1);
+  EXPECT_EQ(device().calls["cuCtxPushCurrent"], 1);
+  EXPECT_EQ(device().calls["cuCtxPopCurrent"], 1);
+  EXPECT_EQ(device().totalCalls(), 3);
+  EXPECT_EQ(device().grid, 100u);
+  EXPECT_EQ(device().block, 512u);
+  EXPECT_EQ(device().shared, 100000u);
+  EXPECT_EQ(device().stream, stream);
+  EXPECT_EQ(device().header.input, input);
+  EXPECT_EQ(device().header.output, output);
+  EXPECT_EQ(device().header.position, 0);
+  EXPECT_EQ(device().states[0], *instance->stateAddress("S"));
+  EXPECT_EQ(device().states[1], *instance->stateAddress("kv"));
+  EXPECT_EQ(instance->position(), 1);
+  EXPECT_OK(instance->step(inputAddress, outputAddress, stream));
+  EXPECT_EQ(device().header.position, 1);
+}
+
+TEST_F(InstanceTest, StepRefusals) {
+  auto instance = create(2);
+  ASSERT_TRUE(instance);
+  Instance &i = **instance;
+  expectFailure(i.step(inputAddress, outputAddress, nullptr),
+                MEGALITH_NOT_READY, {"4 of 4", "'norm', 'w.w_q'"});
+  EXPECT_OK(i.bindTensors(sampleTensors()));
+  expectFailure(i.step(inputAddress + 8, outputAddress, nullptr),
+                MEGALITH_INVALID_ARGUMENT, {"input address", "multiple of 16"});
+  expectFailure(i.step(inputAddress, 0, nullptr), MEGALITH_INVALID_ARGUMENT,
+                {"output address"});
+  device().launchResult = 700;
+  expectFailure(i.step(inputAddress, outputAddress, nullptr),
+                MEGALITH_DRIVER_ERROR,
+                {"cuLaunchCooperativeKernel", "CUDA_ERROR_FAKE (700)"});
+  EXPECT_EQ(i.position(), 0);
+  device().launchResult = 0;
+  EXPECT_OK(i.step(inputAddress, outputAddress, nullptr));
+  EXPECT_OK(i.step(inputAddress, outputAddress, nullptr));
+  expectFailure(i.step(inputAddress, outputAddress, nullptr), MEGALITH_CAPACITY,
+                {"position 2", "capacity of 2 rows"});
+  EXPECT_EQ(i.position(), 2);
+}
+
+TEST_F(InstanceTest, Position) {
+  std::unique_ptr<Instance> instance = createBound(4);
+  EXPECT_EQ(instance->capacity(), 4);
+  EXPECT_OK(instance->setPosition(4));
+  expectFailure(instance->setPosition(5), MEGALITH_CAPACITY,
+                {"position 5", "4 rows"});
+  expectFailure(instance->setPosition(-1), MEGALITH_INVALID_ARGUMENT, {"-1"});
+  EXPECT_EQ(instance->position(), 4);
+}
+
+TEST_F(InstanceTest, PositionWithoutCaches) {
+  write(replaced(sampleManifest(), "[-1, 8]", "[1, 8]"));
+  EXPECT_EQ(createBound(0)->capacity(), INT64_MAX);
+  EXPECT_EQ(createBound(3)->capacity(), 3);
+}
+
+TEST_F(InstanceTest, BindUploadsPackedWeights) {
+  std::unique_ptr<Instance> instance = createBound();
+  std::vector<uint8_t> arena(5152);
+  EXPECT_OK(packWeights(parsedSample(), sampleTensors(), arena.data()));
+  EXPECT_OK(instance->step(inputAddress, outputAddress, nullptr));
+  EXPECT_EQ(std::memcmp(device().header.weights, arena.data(), arena.size()),
+            0);
+}
+
+TEST_F(InstanceTest, BindErrors) {
+  auto instance = create();
+  ASSERT_TRUE(instance);
+  Instance &i = **instance;
+  TensorMap map = sampleTensors();
+  const Tensor &norm = map.tensors["norm"];
+  expectFailure(i.bindTensor("nrom", norm), MEGALITH_NOT_FOUND,
+                {"block 'sample' has no tensor 'nrom'"});
+  Tensor wrong = norm;
+  wrong.shape = {4, 4};
+  expectFailure(i.bindTensor("norm", wrong), MEGALITH_MISMATCH,
+                {"'norm'", "shape is 4x4, expected 16"});
+  wrong = norm;
+  wrong.dtype = DType::F16;
+  expectFailure(i.bindTensor("norm", wrong), MEGALITH_MISMATCH,
+                {"dtype is F16, expected BF16"});
+  EXPECT_EQ(i.missingTensors().size(), 4u);
+  EXPECT_OK(i.bindTensor("norm", norm));
+  expectFailure(i.bindTensor("norm", norm), MEGALITH_INVALID_ARGUMENT,
+                {"'norm' is already bound"});
+
+  // Zero points that the packed layout cannot hold.
+  for (float zero : {0.5f, -1.0f, 16.0f, NAN}) {
+    std::vector<uint16_t> zeros(120, toBf16(3));
+    zeros[7] = toBf16(zero);
+    Tensor tensor = Tensor::copyOf(DType::BF16, {5, 24}, zeros.data());
+    expectFailure(i.bindTensor("w.zeros", tensor), MEGALITH_MISMATCH,
+                  {"'w.zeros'", "zero point 7 is", "integer in 0..15"});
+  }
+
+  // All or nothing: one bad tensor, and the good ones are not bound either.
+  map.tensors.erase("norm");
+  TensorMap bad = map;
+  bad.tensors["w.scales"].dtype = DType::F16;
+  expectFailure(i.bindTensors(bad), MEGALITH_MISMATCH, {"'w.scales'"});
+  EXPECT_EQ(i.missingTensors(),
+            (std::vector<std::string>{"w.w_q", "w.scales", "w.zeros"}));
+  EXPECT_OK(i.bindTensors(map));
+  EXPECT_OK(i.weightsReady());
+}
+
+TEST_F(InstanceTest, BindSafetensorsInShards) {
+  TensorMap all = sampleTensors(), first, second, other;
+  first.tensors["model.w.w_q"] = all.tensors["w.w_q"];
+  first.tensors["model.embedding"] = all.tensors["norm"];
+  second.tensors["model.w.scales"] = all.tensors["w.scales"];
+  second.tensors["model.w.zeros"] = all.tensors["w.zeros"];
+  second.tensors["model.norm"] = all.tensors["norm"];
+  other.tensors["embedding"] = all.tensors["norm"];
+  EXPECT_OK(writeSafetensors(folder / "1", first));
+  EXPECT_OK(writeSafetensors(folder / "2", second));
+  EXPECT_OK(writeSafetensors(folder / "3", other));
+  auto instance = create();
+  ASSERT_TRUE(instance);
+  Instance &i = **instance;
+  EXPECT_OK(i.bindSafetensors(folder / "1", "model."));
+  expectFailure(i.weightsReady(), MEGALITH_NOT_READY, {"3 of 4"});
+  EXPECT_OK(i.bindSafetensors(folder / "2", "model."));
+  EXPECT_OK(i.weightsReady());
+  expectFailure(i.bindSafetensors(folder / "3"), MEGALITH_NOT_FOUND,
+                {"none of the 1 tensors"});
+  expectFailure(i.bindSafetensors(folder / "4"), MEGALITH_IO_ERROR, {"/4"});
+}
+
+TEST_F(InstanceTest, States) {
+  std::unique_ptr<Instance> i = createBound(4);
+  float s[6] = {1, 2, 3, 4, 5, 6}, back[6] = {};
+  EXPECT_OK(i->setState("S", s, sizeof(s)));
+  EXPECT_OK(i->getState("S", back, sizeof(back)));
+  EXPECT_EQ(std::memcmp(s, back, sizeof(s)), 0);
+  uint16_t rows[40] = {7, 8, 9};
+  EXPECT_OK(i->setState("kv", rows, 3 * 16));
+  EXPECT_OK(i->setState("kv", rows, 0));
+  expectFailure(i->setState("kv", rows, 5 * 16), MEGALITH_CAPACITY,
+                {"'kv'", "5 rows", "capacity of 4"});
+  expectFailure(i->setState("kv", rows, 17), MEGALITH_INVALID_ARGUMENT,
+                {"17 bytes", "rows of 16"});
+  expectFailure(i->setState("S", s, 20), MEGALITH_INVALID_ARGUMENT,
+                {"'S'", "20 bytes, expected 24"});
+  expectFailure(i->getState("T", s, 24), MEGALITH_NOT_FOUND, {"no state 'T'"});
+  expectFailure(i->getState("S", nullptr, 24), MEGALITH_INVALID_ARGUMENT,
+                {"null"});
+}
+
+TEST_F(InstanceTest, CallerOwnedStates) {
+  std::unique_ptr<Instance> i = createBound(0);
+  uint16_t rows[8] = {};
+  expectFailure(i->setState("kv", rows, 16), MEGALITH_NOT_READY,
+                {"'kv' has no memory"});
+  expectFailure(i->step(inputAddress, outputAddress, nullptr),
+                MEGALITH_NOT_READY, {"'kv' has no memory"});
+  EXPECT_EQ(*i->stateAddress("kv"), 0u);
+
+  alignas(16) static uint8_t memory[16 * 3 + 5];
+  uint64_t address = reinterpret_cast<uint64_t>(memory);
+  device().allocations[address] = sizeof(memory);
+  expectFailure(i->bindState("kv", address + 2, 48), MEGALITH_INVALID_ARGUMENT,
+                {"multiple of 16"});
+  expectFailure(i->bindState("kv", address, 15), MEGALITH_INVALID_ARGUMENT,
+                {"15 bytes, expected at least 16"});
+  EXPECT_OK(i->bindState("kv", address, sizeof(memory)));
+  EXPECT_EQ(i->capacity(), 3);
+  EXPECT_EQ(*i->stateAddress("kv"), address);
+  EXPECT_OK(i->setPosition(2));
+  EXPECT_OK(i->step(inputAddress, outputAddress, nullptr));
+  EXPECT_EQ(device().states[1], address);
+  expectFailure(i->bindState("kv", address, 32), MEGALITH_CAPACITY,
+                {"2 rows are fewer than the position, 3"});
+
+  size_t allocations = device().allocations.size();
+  EXPECT_OK(i->bindState("S", address, 24));
+  EXPECT_EQ(device().allocations.size(), allocations - 1);
+  i.reset();
+  device().allocations.erase(address);
+}
+
+TEST_F(InstanceTest, HostStepProbeAndReset) {
+  std::unique_ptr<Instance> i = createBound(4);
+  EXPECT_OK(i->stepHost(input, output));
+  EXPECT_EQ(std::memcmp(input, output, sizeof(input)), 0);
+  EXPECT_EQ(i->position(), 1);
+  device().launchResult = 700;
+  expectFailure(i->stepHost(input, output), MEGALITH_DRIVER_ERROR, {"700"});
+  EXPECT_EQ(i->position(), 1);
+
+  int32_t ids[4] = {};
+  device().header.workspace[64 + 4] = 42;
+  EXPECT_OK(i->readProbe("ids", ids, sizeof(ids)));
+  EXPECT_EQ(ids[1], 42);
+  expectFailure(i->readProbe("ids", ids, 4), MEGALITH_INVALID_ARGUMENT,
+                {"'ids'", "4 bytes", "expected 16"});
+  expectFailure(i->readProbe("idx", ids, 16), MEGALITH_NOT_FOUND, {"'idx'"});
+
+  float s[6] = {1, 2, 3, 4, 5, 6};
+  EXPECT_OK(i->setState("S", s, sizeof(s)));
+  EXPECT_OK(i->reset());
+  EXPECT_EQ(i->position(), 0);
+  EXPECT_OK(i->getState("S", s, sizeof(s)));
+  EXPECT_EQ(s[5], 0);
+  EXPECT_OK(i->readProbe("ids", ids, sizeof(ids)));
+  EXPECT_EQ(ids[1], 0);
+  EXPECT_OK(i->weightsReady());
+}
+
+TEST_F(InstanceTest, CInterface) {
+  megalith_bundle *bundle = nullptr;
+  ASSERT_EQ(megalith_bundle_load(folder.path.c_str(), &bundle), MEGALITH_OK)
+      << megalith_last_error();
+  megalith_instance *instance = nullptr;
+  ASSERT_EQ(megalith_instance_create(bundle, 0, 4, &instance), MEGALITH_OK)
+      << megalith_last_error();
+  // Instances keep what they need of the bundle.
+  EXPECT_EQ(megalith_bundle_free(bundle), MEGALITH_OK);
+
+  TensorMap map = sampleTensors();
+  for (auto &[name, tensor] : map.tensors) {
+    EXPECT_EQ(megalith_bind_weight(
+                  instance, name.c_str(), megalith_dtype(tensor.dtype),
+                  int32_t(tensor.shape.size()), tensor.shape.data(),
+                  tensor.data, tensor.bytes),
+              MEGALITH_OK)
+        << megalith_last_error();
+    tensor = Tensor(); // only borrowed during the call
+  }
+  EXPECT_EQ(megalith_weights_ready(instance), MEGALITH_OK);
+  EXPECT_EQ(megalith_step(instance, input, output, nullptr), MEGALITH_OK);
+  EXPECT_EQ(megalith_step_host(instance, input, output), MEGALITH_OK);
+  int64_t position = 0, capacity = 0;
+  EXPECT_EQ(megalith_get_position(instance, &position), MEGALITH_OK);
+  EXPECT_EQ(position, 2);
+  EXPECT_EQ(megalith_cache_capacity(instance, &capacity), MEGALITH_OK);
+  EXPECT_EQ(capacity, 4);
+  void *pointer = nullptr;
+  EXPECT_EQ(megalith_state_pointer(instance, "S", &pointer), MEGALITH_OK);
+  EXPECT_NE(pointer, nullptr);
+
+  int64_t shape[1] = {16};
+  EXPECT_EQ(megalith_bind_weight(instance, "norm", MEGALITH_BF16, 1, shape,
+                                 input, 31),
+            MEGALITH_INVALID_ARGUMENT);
+  EXPECT_STREQ(megalith_last_error(),
+               "tensor 'norm': 31 bytes do not fit BF16 of shape 16");
+  EXPECT_EQ(megalith_bind_weight(instance, "norm", megalith_dtype(9), 1, shape,
+                                 input, 32),
+            MEGALITH_INVALID_ARGUMENT);
+  EXPECT_EQ(megalith_bind_weight(instance, "norm", MEGALITH_BF16, -1, shape,
+                                 input, 32),
+            MEGALITH_INVALID_ARGUMENT);
+  EXPECT_EQ(megalith_set_state(instance, nullptr, input, 1),
+            MEGALITH_INVALID_ARGUMENT);
+  EXPECT_STREQ(megalith_last_error(), "argument name is null");
+  EXPECT_EQ(megalith_step(nullptr, input, output, nullptr),
+            MEGALITH_INVALID_ARGUMENT);
+  EXPECT_EQ(megalith_reset(instance), MEGALITH_OK);
+  EXPECT_EQ(megalith_instance_destroy(instance), MEGALITH_OK);
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Runs the pipeline and the emitter.
+
+#include "Compile.h"
+
+#include "mega/Transforms/Passes.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace mega;
+
+OwningOpRef<ModuleOp> mega::parseBlock(StringRef path, MLIRContext &context) {
+  return parseSourceFile<ModuleOp>(path, ParserConfig(&context));
+}
+
+FailureOr<CompiledKernel> mega::compileBlock(ModuleOp block, TargetAttr target,
+                                             const EmitterOptions &options) {
+  CompiledKernel result;
+  result.relaxations = collectRelaxations(block);
+  result.module = block.clone();
+  (*result.module)->setAttr(kTargetAttrName, target);
+  PassManager pm(block.getContext());
+  buildPipeline(pm);
+  if (failed(pm.run(*result.module)))
+    return failure();
+  result.kernel = *result.module->getOps<KernelOp>().begin();
+  FailureOr<EmittedKernel> emitted = emitCuda(result.kernel, options);
+  if (failed(emitted))
+    return failure();
+  result.emitted = std::move(*emitted);
+  return result;
+}

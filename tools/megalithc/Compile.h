@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A block description to one architecture's kernel.
+
+#ifndef MEGALITH_TOOLS_COMPILE_H
+#define MEGALITH_TOOLS_COMPILE_H
+
+#include "mega/IR/Mega.h"
+#include "mega/Target/CUDA/Emit.h"
+#include "mega/Target/Manifest.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace mega {
+
+/// A lowered and emitted block.
+struct CompiledKernel {
+  mlir::OwningOpRef<mlir::ModuleOp> module; ///< level 3
+  KernelOp kernel;                          ///< in `module`
+  EmittedKernel emitted;
+  llvm::json::Array relaxations;
+
+  KernelFacts facts() const {
+    return {emitted.entry, emitted.sharedBytes, emitted.phaseBytes};
+  }
+};
+
+/// Parses `path`; errors are diagnostics.
+mlir::OwningOpRef<mlir::ModuleOp> parseBlock(llvm::StringRef path,
+                                             mlir::MLIRContext &context);
+
+/// Lowers a copy of `block` for `target` and emits it; errors are diagnostics.
+mlir::FailureOr<CompiledKernel> compileBlock(mlir::ModuleOp block,
+                                             TargetAttr target,
+                                             const EmitterOptions &options);
+
+} // namespace mega
+
+#endif // MEGALITH_TOOLS_COMPILE_H

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What megalithc writes: text, images, bundles.
+
+#ifndef MEGALITH_TOOLS_OUTPUT_H
+#define MEGALITH_TOOLS_OUTPUT_H
+
+#include "Compile.h"
+
+#include "mega/runtime/Nvrtc.h"
+
+#include "llvm/Support/Error.h"
+
+namespace mega {
+
+/// Writes `text` to `path`, or to standard output for "-". The file appears
+/// whole or not at all.
+llvm::Error writeFile(llvm::StringRef path, llvm::StringRef text);
+
+/// The kernel as one architecture's cubin, or as PTX text.
+llvm::Expected<megalith::NvrtcProgram>
+compileImage(const CompiledKernel &kernel, llvm::StringRef arch,
+             megalith::NvrtcImage image);
+
+/// Writes a bundle directory (docs/bundle-format.md) with one cubin for each of
+/// `archs`, all from the same source. The directory appears whole or not at
+/// all; one that is there and is a bundle is replaced.
+llvm::Error writeBundle(llvm::StringRef path, CompiledKernel &kernel,
+                        llvm::ArrayRef<std::string> archs);
+
+} // namespace mega
+
+#endif // MEGALITH_TOOLS_OUTPUT_H

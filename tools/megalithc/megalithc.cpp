@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The user's driver: a block description in, CUDA text, PTX, cubin, a bundle
+/// or the lowered IR out.
+
+#include "Compile.h"
+#include "Output.h"
+
+#include "mega/Target/Machine.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace mega;
+namespace cl = llvm::cl;
+
+namespace {
+enum class Emit { Mlir, Cuda, Ptx, Cubin, Bundle };
+
+cl::OptionCategory category("megalithc options");
+cl::opt<std::string> input(cl::Positional, cl::Required,
+                           cl::desc("<block.mlir>"), cl::cat(category));
+cl::list<std::string> archs("arch", cl::CommaSeparated,
+                            cl::desc("architectures, such as sm_90a,sm_100a "
+                                     "(default sm_90a)"),
+                            cl::cat(category));
+cl::opt<std::string> machine("machine",
+                             cl::desc("machine file (JSON) instead of the "
+                                      "shipped one for --arch"),
+                             cl::cat(category));
+cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
+                   cl::values(clEnumValN(Emit::Mlir, "mlir", "level-3 IR"),
+                              clEnumValN(Emit::Cuda, "cuda", "CUDA C++"),
+                              clEnumValN(Emit::Ptx, "ptx", "PTX text"),
+                              clEnumValN(Emit::Cubin, "cubin", "GPU image"),
+                              clEnumValN(Emit::Bundle, "bundle",
+                                         "directory for the runtime "
+                                         "(default)")),
+                   cl::cat(category));
+cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
+                            cl::cat(category));
+cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
+                          cl::cat(category));
+cl::opt<bool> prefetch("prefetch", cl::init(true),
+                       cl::desc("ask L2 for the next phase's weights before "
+                                "each barrier (default on)"),
+                       cl::cat(category));
+} // namespace
+
+/// One target that all of `--arch` can run: the largest grid, the smallest
+/// shared memory.
+static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
+  if (!machine.empty()) {
+    auto file = llvm::MemoryBuffer::getFile(machine);
+    if (!file)
+      return llvm::createStringError(file.getError(),
+                                     "cannot read machine file " + machine);
+    return parseMachine(&context, (*file)->getBuffer(), machine);
+  }
+  TargetAttr merged;
+  for (const std::string &arch : archs) {
+    auto target = builtinMachine(&context, arch);
+    if (!target)
+      return target.takeError();
+    if (!merged) {
+      merged = *target;
+      continue;
+    }
+    if (merged.getThreads() != target->getThreads())
+      return llvm::createStringError(
+          "arch " + arch + " has " + std::to_string(target->getThreads()) +
+          " threads a CTA, expected " + std::to_string(merged.getThreads()) +
+          " like the others in one bundle");
+    merged = TargetAttr::get(
+        &context, merged.getArch(),
+        std::max(merged.getCtas(), target->getCtas()), merged.getThreads(),
+        std::min(merged.getSharedBytes(), target->getSharedBytes()));
+  }
+  return merged;
+}
+
+static llvm::Error writeOutput(CompiledKernel &kernel) {
+  bool single = emit == Emit::Ptx || emit == Emit::Cubin;
+  if (single && archs.size() != 1)
+    return llvm::createStringError(
+        "--arch names " + std::to_string(archs.size()) +
+        " architectures, expected 1 for this --emit");
+  if (output.empty())
+    return printPhases ? llvm::Error::success()
+                       : llvm::createStringError("no output, expected -o PATH");
+  if (emit == Emit::Bundle) {
+    if (output == "-")
+      return llvm::createStringError(
+          "a bundle cannot go to standard output, expected -o DIRECTORY");
+    return writeBundle(output, kernel,
+                       llvm::SmallVector<std::string>(archs.begin(),
+                                                      archs.end()));
+  }
+  if (emit == Emit::Mlir) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    kernel.module->print(os);
+    return writeFile(output, text + "\n");
+  }
+  if (emit == Emit::Cuda)
+    return writeFile(output, kernel.emitted.source);
+  auto program = compileImage(kernel, archs.front(),
+                              emit == Emit::Ptx ? megalith::NvrtcImage::Ptx
+                                                : megalith::NvrtcImage::Cubin);
+  if (!program)
+    return program.takeError();
+  return writeFile(output, program->image);
+}
+
+static llvm::Error run(MLIRContext &context) {
+  auto target = chooseTarget(context);
+  if (!target)
+    return target.takeError();
+  OwningOpRef<ModuleOp> block = parseBlock(input, context);
+  // Diagnostics have said what is wrong.
+  if (!block)
+    return llvm::createStringError("cannot read " + input);
+  FailureOr<CompiledKernel> kernel =
+      compileBlock(*block, *target, EmitterOptions{prefetch});
+  if (failed(kernel))
+    return llvm::createStringError("cannot compile " + input);
+  if (printPhases)
+    printPhaseTable(kernel->kernel, kernel->facts(), llvm::outs());
+  return writeOutput(*kernel);
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv,
+                              "Megalith: a decode block to one CUDA kernel\n");
+  if (archs.empty())
+    archs.push_back("sm_90a");
+  DialectRegistry registry;
+  registry.insert<MegaDialect, arith::ArithDialect, math::MathDialect>();
+  MLIRContext context(registry);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  if (llvm::Error error = run(context)) {
+    llvm::WithColor::error(llvm::errs(), "megalithc")
+        << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  }
+  return 0;
+}
