@@ -160,6 +160,14 @@ json::Object mega::makeManifest(KernelOp kernel, const KernelFacts &facts,
       probe["offset"] = int64_t(*alloc.getOffset());
       probes.push_back(std::move(probe));
     }
+  int64_t workspaceBytes = kernel.getWorkspaceBytes() + facts.stampBytes;
+  if (facts.stampBytes != 0)
+    probes.push_back(json::Object{
+        {"name", "megalith.stamps"},
+        {"dtype", "i32"},
+        {"shape", json::Array{int64_t(facts.phaseBytes.size()),
+                              kernel.getTarget().getCtas(), 2}},
+        {"offset", int64_t(kernel.getWorkspaceBytes())}});
   for (const CompiledTarget &target : targets)
     compiled.push_back(json::Object{{"arch", target.arch},
                                     {"file", target.file},
@@ -185,7 +193,7 @@ json::Object mega::makeManifest(KernelOp kernel, const KernelFacts &facts,
       {"packed", packedRegions(kernel)},
       {"states", std::move(states)},
       {"workspace",
-       json::Object{{"bytes", int64_t(kernel.getWorkspaceBytes())}}},
+       json::Object{{"bytes", workspaceBytes}}},
       {"probes", std::move(probes)},
       {"relaxations", std::move(relaxations)},
       {"launch",

@@ -22,7 +22,8 @@ struct CompiledKernel {
   llvm::json::Array relaxations;
 
   KernelFacts facts() const {
-    return {emitted.entry, emitted.sharedBytes, emitted.phaseBytes};
+    return {emitted.entry, emitted.sharedBytes, emitted.stampBytes,
+            emitted.phaseBytes};
   }
 };
 

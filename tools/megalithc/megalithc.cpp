@@ -52,6 +52,10 @@ cl::opt<bool> prefetch("prefetch", cl::init(true),
                        cl::desc("ask L2 for the next phase's weights before "
                                 "each barrier (default on)"),
                        cl::cat(category));
+cl::opt<bool> instrument("instrument",
+                         cl::desc("stamp the SM clock at each phase's start "
+                                  "and end, in the probe megalith.stamps"),
+                         cl::cat(category));
 } // namespace
 
 /// One target that all of `--arch` can run: the largest grid, the smallest
@@ -128,7 +132,7 @@ static llvm::Error run(MLIRContext &context) {
   if (!block)
     return llvm::createStringError("cannot read " + input);
   FailureOr<CompiledKernel> kernel =
-      compileBlock(*block, *target, EmitterOptions{prefetch});
+      compileBlock(*block, *target, EmitterOptions{prefetch, instrument});
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
   if (printPhases)

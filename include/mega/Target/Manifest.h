@@ -18,6 +18,7 @@ namespace mega {
 struct KernelFacts {
   std::string entry;
   int64_t sharedBytes;
+  int64_t stampBytes;
   llvm::SmallVector<int64_t> phaseBytes;
 };
 

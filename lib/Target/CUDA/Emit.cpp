@@ -26,9 +26,17 @@ std::vector<std::pair<std::string_view, std::string_view>> deviceFiles();
 
 /// The building blocks without their license lines and file comments' fences.
 static void emitDeviceCode(llvm::raw_ostream &os) {
+  // What wraps machine instructions comes first; a host that brings its own
+  // versions of those defines MEGA_HOST_IDIOMS and compiles the rest as it is.
+  bool inIdioms = true;
+  os << "#ifndef MEGA_HOST_IDIOMS\n";
   for (auto [name, text] : mega::detail::deviceFiles()) {
-    os << "//===----- " << name << " -----===//\n\n";
     StringRef rest(text.data(), text.size());
+    if (inIdioms && !rest.contains("asm")) {
+      os << "#endif // MEGA_HOST_IDIOMS\n\n";
+      inIdioms = false;
+    }
+    os << "//===----- " << name << " -----===//\n\n";
     while (!rest.empty()) {
       auto [line, tail] = rest.split('\n');
       rest = tail;
@@ -160,9 +168,19 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
      << result.entry << "(const Params p) {\n"
      << "  extern __shared__ __align__(128) mega::u8 shared[];\n";
   auto function = functions.begin();
+  int64_t phase = 0;
+  auto stamp = [&](StringRef which) {
+    if (options.instrument)
+      os << "  mega::stamp" << which << "(p.workspace + "
+         << kernel.getWorkspaceBytes() << ", " << phase << ");\n";
+  };
   for (Operation &op : kernel.getBody().front()) {
-    if (isa<PhaseOp>(op))
+    if (isa<PhaseOp>(op)) {
+      stamp("Begin");
       os << "  " << *function++ << "(p, shared);\n";
+      stamp("End");
+      ++phase;
+    }
     if (auto barrier = dyn_cast<GridBarrierOp>(op)) {
       for (auto reason : barrier.getCovers().getAsRange<StringAttr>())
         os << "  // " << reason.getValue() << "\n";
@@ -171,5 +189,7 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
     }
   }
   os << "}\n";
+  if (options.instrument)
+    result.stampBytes = phase * model.getTarget().getCtas() * 8;
   return result;
 }

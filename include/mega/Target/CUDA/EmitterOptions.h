@@ -11,6 +11,9 @@ struct EmitterOptions {
   /// Ask L2 for the next phase's weights before each grid barrier. Weights are
   /// immutable, so this is legal anywhere; expert weights wait for the router.
   bool prefetchWeights = true;
+  /// Stamp the SM clock when a CTA starts and ends each phase, in a probe that
+  /// lies behind the planned workspace. Off, it costs nothing.
+  bool instrument = false;
 };
 
 } // namespace mega
