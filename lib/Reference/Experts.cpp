@@ -140,6 +140,12 @@ static std::vector<Expert> chosenExperts(ExpertsOp op, Machine &machine) {
 
 LogicalResult mega::reference::evaluate(ExpertsOp op, Machine &machine) {
   ArrayRef<float> x = machine.get(op.getX());
+  int64_t stack = machine.quantised.find(op.getGate())->second.size();
+  for (int32_t id : machine.getIds(op.getIds()))
+    if (id >= stack)
+      return op.emitOpError("takes expert ")
+             << id << ", expected one below the " << stack << " of weight @"
+             << op.getGate();
   std::vector<Expert> experts = chosenExperts(op, machine);
   const ScalarProgram &activation = machine.programs.find(op)->second;
   std::vector<float> y(tensorTypeOf(op.getResult()).getNumElements(), 0.0f);

@@ -29,15 +29,18 @@ weightValue(unsigned code, float zero, float scale) {
 // Quantised matrix times vector
 //===----------------------------------------------------------------------===//
 
-/// Adds one group's products to `y`. `codes` is the group's first row at the
-/// first column.
+/// Inputs of one partial sum; it divides every group.
+static constexpr int64_t kInputs = 16;
+
+/// Adds the products of `count` columns over kInputs inputs to `y`. `codes` is
+/// the first input's row at the first column.
 MEGA_EVERY_WIDTH
-static void addGroup(const uint8_t *codes, int64_t stride, int64_t group,
-                     const float *__restrict x, const float *__restrict scale,
-                     const float *__restrict zero, int64_t count,
-                     float *__restrict y) {
+static void addInputs(const uint8_t *codes, int64_t stride,
+                      const float *__restrict x, const float *__restrict scale,
+                      const float *__restrict zero, int64_t count,
+                      float *__restrict y) {
   float partial[kColumns] = {};
-  for (int64_t k = 0; k < group; k += 2) {
+  for (int64_t k = 0; k < kInputs; k += 2) {
     const uint8_t *row = codes + k / 2 * stride;
     float even = x[k], odd = x[k + 1];
     for (int64_t n = 0; n < count; ++n) {
@@ -54,14 +57,17 @@ static void addGroup(const uint8_t *codes, int64_t stride, int64_t group,
 
 void mega::reference::multiply(const QuantMatrix &weight, const float *x,
                                int64_t column, int64_t count, float *y) {
-  float scale[kColumns], zero[kColumns];
+  float scale[kColumns], zero[kColumns], part[kColumns];
   std::fill(y, y + count, 0.0f);
-  for (int64_t k = 0; k < weight.inputs; k += weight.group) {
-    int64_t first = k / weight.group * weight.outputs + column;
+  for (int64_t begin = 0; begin < weight.inputs; begin += weight.group) {
+    int64_t first = begin / weight.group * weight.outputs + column;
     widen(weight.scales, first, count, scale);
     widen(weight.zeros, first, count, zero);
-    addGroup(weight.codes + k / 2 * weight.outputs + column, weight.outputs,
-             weight.group, x + k, scale, zero, count, y);
+    std::fill(part, part + count, 0.0f);
+    for (int64_t k = begin; k < begin + weight.group; k += kInputs)
+      addInputs(weight.codes + k / 2 * weight.outputs + column, weight.outputs,
+                x + k, scale, zero, count, part);
+    addScaled(1.0f, part, count, y);
   }
 }
 
@@ -86,12 +92,13 @@ void mega::reference::dequantisePanel(const QuantMatrix &weight, int64_t column,
   }
 }
 
-namespace {
 /// Sixteen f32 lanes, whatever registers hold them.
-typedef float Lanes __attribute__((vector_size(64), aligned(4), may_alias));
-} // namespace
+typedef float Lanes __attribute__((vector_size(64)));
+/// The same in memory, at any alignment. (`auto` would drop the alignment.)
+typedef float LanesInMemory
+    __attribute__((vector_size(64), aligned(4), may_alias));
 
-/// Rows that multiplyRows takes at once.
+/// Rows that addRows takes at once.
 static constexpr int64_t kRows = 4;
 
 /// Adds `sum_k a[r][k] panel[k][n]` to `out[r][n]` for kRows rows.
@@ -101,14 +108,16 @@ static void addRows(const float *a, int64_t lda, int64_t depth,
   constexpr int64_t kWide = kPanel / 16;
   Lanes partial[kRows][kWide] = {};
   for (int64_t k = 0; k < depth; ++k) {
-    auto *b = reinterpret_cast<const Lanes *>(panel + k * kPanel);
+    const LanesInMemory *b = (const LanesInMemory *)(panel + k * kPanel);
     for (int64_t r = 0; r < kRows; ++r)
       for (int64_t n = 0; n < kWide; ++n)
         partial[r][n] += a[r * lda + k] * b[n];
   }
-  for (int64_t r = 0; r < kRows; ++r)
+  for (int64_t r = 0; r < kRows; ++r) {
+    LanesInMemory *row = (LanesInMemory *)(out + r * stride);
     for (int64_t n = 0; n < kWide; ++n)
-      reinterpret_cast<Lanes *>(out + r * stride)[n] += partial[r][n];
+      row[n] += partial[r][n];
+  }
 }
 
 /// As addRows, for one row.
@@ -143,7 +152,7 @@ void mega::reference::multiplyPanel(const float *a, int64_t rows, int64_t depth,
 //===----------------------------------------------------------------------===//
 
 /// Interleaved partial sums, and the elements that one set of them covers.
-static constexpr int64_t kLanes = 16, kBlock = 1024;
+static constexpr int64_t kLanes = 16, kBlock = 256;
 
 /// Adds neighbours until one number is left.
 static float fold(float (&lanes)[kLanes]) {

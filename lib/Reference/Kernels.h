@@ -2,7 +2,8 @@
 /// \file
 /// The few loops that take time. Plain C++, compiled once per vector width;
 /// each output is one fixed sequence of f32 operations, and contraction into
-/// fused multiply-adds is off, so that every variant gives the same bits.
+/// fused multiply-adds is off, so that every variant gives the same bits. Long
+/// sums are blocked, which keeps their rounding errors small.
 
 #ifndef MEGA_LIB_REFERENCE_KERNELS_H
 #define MEGA_LIB_REFERENCE_KERNELS_H
@@ -26,8 +27,8 @@ struct QuantMatrix {
 /// Most outputs that one call of multiply computes.
 constexpr int64_t kColumns = 256;
 
-/// `y[n] = sum_k x[k] W[k][column + n]` for n < count <= kColumns: a partial
-/// sum per group of inputs, then the sum of the groups.
+/// `y[n] = sum_k x[k] W[k][column + n]` for n < count <= kColumns: partial
+/// sums of 16 inputs, their sum per group, then the sum of the groups.
 void multiply(const QuantMatrix &weight, const float *x, int64_t column,
               int64_t count, float *y);
 
@@ -40,14 +41,14 @@ void dequantisePanel(const QuantMatrix &weight, int64_t column, int64_t count,
                      float *panel);
 
 /// Depth of one partial sum of multiplyPanel.
-constexpr int64_t kDepth = 128;
+constexpr int64_t kDepth = 32;
 
 /// `out[r][n] = sum_k a[r][k] panel[k][n]` for n < kPanel, with row strides
 /// `depth` of a and `stride` of out; a partial sum per kDepth inputs.
 void multiplyPanel(const float *a, int64_t rows, int64_t depth,
                    const float *panel, float *out, int64_t stride);
 
-/// `sum_i a[i] b[i]`, in 16 interleaved partial sums per 1024 elements.
+/// `sum_i a[i] b[i]`, in 16 interleaved partial sums per 256 elements.
 float dot(const float *a, const float *b, int64_t count);
 
 /// `sum_i a[i]`, likewise.

@@ -120,6 +120,8 @@ private:
     return isTileLocal(op) ? commonAnchor(op) : nullptr;
   }
 
+  /// The anchor that all operands of `op` start from, if its tiles can carry
+  /// `op`.
   Operation *commonAnchor(Operation *op) const {
     Operation *anchor = nullptr;
     for (Value operand : dataOperands(op)) {
@@ -128,20 +130,22 @@ private:
         return nullptr;
       anchor = candidate;
     }
-    return anchor;
+    return anchor && takesEpilogue(anchor, op) ? anchor : nullptr;
   }
 
-  /// Anchors whose tiles are consecutive outputs that an epilogue can address.
-  static bool takesEpilogue(Operation *anchor) {
+  /// True if the owner of a tile of `anchor` can go on with `op`.
+  static bool takesEpilogue(Operation *anchor, Operation *op) {
+    // A rotation needs tiles that hold adjacent pairs: a tile of a plain
+    // weight is one row.
+    if (auto rope = dyn_cast<RopeOp>(op);
+        rope && rope.getKind() != RopeKind::None)
+      return isa<ElementwiseOp>(anchor) ||
+             (isa<LinearOp>(anchor) &&
+              cast<AnchorOpInterface>(anchor).canSplit());
+    if (writesState(op))
+      return isa<LinearOp, ElementwiseOp>(anchor);
+    // Tiles that are consecutive outputs.
     return isa<LinearOp, ElementwiseOp, DeltaRuleOp, ExpertDownOp>(anchor);
-  }
-
-  /// Anchors whose tiles hold adjacent pairs and update foreign state.
-  static bool takesStateEpilogue(Operation *anchor) {
-    auto linear = dyn_cast<LinearOp>(anchor);
-    if (!linear)
-      return isa<ElementwiseOp>(anchor);
-    return true;
   }
 
   /// State updates and the result need an owner for each element: where no
@@ -154,8 +158,7 @@ private:
         return;
       OpOperand &operand = op->getOpOperand(0);
       Operation *anchor = anchorOf(operand.get());
-      bool owned = anchor && takesEpilogue(anchor) &&
-                   (!writesState(op) || takesStateEpilogue(anchor)) &&
+      bool owned = anchor && takesEpilogue(anchor, op) &&
                    !(isa<ReturnOp>(op) && wouldSplit(anchor));
       if (!owned)
         orphans.push_back(&operand);
@@ -169,18 +172,42 @@ private:
     }
   }
 
+  /// Scales a packed unit of the linear's weight holds for each column; 0 for a
+  /// plain weight.
+  static int64_t scalesOfUnit(LinearOp linear) {
+    auto weight = SymbolTable::lookupNearestSymbolFrom<WeightOp>(
+        linear, linear.getWeightAttr());
+    auto quant = dyn_cast<QuantType>(weight.getType());
+    return quant ? kUnitInputs / std::min(quant.getGroup(), kUnitInputs) : 0;
+  }
+
+  /// True if one walk over units can serve both: a stage's tensor-core tiles
+  /// are one list of units of one format.
+  static bool shareUnits(LinearOp a, LinearOp b) {
+    int64_t inA = scalesOfUnit(a), inB = scalesOfUnit(b);
+    return inA == inB || inA == 0 || inB == 0;
+  }
+
   void collectAnchors() {
     // Linears of one operand read the same activations: one stage.
-    DenseMap<Value, int64_t> linearStage;
+    DenseMap<Value, SmallVector<int64_t>> linearStages;
     for (Operation &op : block.getBody().front()) {
       if (!isa<AnchorOpInterface>(op))
         continue;
       int64_t index = stages.size();
       if (auto linear = dyn_cast<LinearOp>(op)) {
-        auto [it, fresh] = linearStage.try_emplace(linear.getX(), index);
-        index = it->second;
-        if (fresh)
+        SmallVector<int64_t> &candidates = linearStages[linear.getX()];
+        auto it = llvm::find_if(candidates, [&](int64_t candidate) {
+          return llvm::all_of(stages[candidate].anchors, [&](Operation *other) {
+            return shareUnits(linear, cast<LinearOp>(other));
+          });
+        });
+        if (it == candidates.end()) {
+          candidates.push_back(index);
           stages.emplace_back();
+        } else {
+          index = *it;
+        }
       } else {
         stages.emplace_back();
       }
@@ -200,7 +227,7 @@ private:
     for (Operation *user : value.getUsers()) {
       if (isa<RopeOp>(user) || writesState(user))
         return true;
-      if (isTileLocal(user) && dataOperands(user).size() == 1 &&
+      if (isTileLocal(user) && commonAnchor(user) &&
           llvm::any_of(user->getResults(),
                        [&](Value result) { return needsComplete(result); }))
         return true;
@@ -247,13 +274,12 @@ private:
       if (isa<AnchorOpInterface>(op) || !isTileLocal(&op))
         continue;
       Operation *anchor = commonAnchor(&op);
-      if (!anchor || !takesEpilogue(anchor) || splits.contains(anchor))
+      if (!anchor || splits.contains(anchor))
         continue;
       bool operandsFused = llvm::all_of(dataOperands(&op), [&](Value operand) {
         return producerOf(operand) == stageOf.lookup(anchor);
       });
-      bool pairs = isa<RopeOp>(op) || writesState(&op);
-      if (!operandsFused || (pairs && !takesStateEpilogue(anchor)))
+      if (!operandsFused)
         continue;
       int64_t index = stageOf.lookup(anchor);
       stages[index].epilogue.push_back(&op);
@@ -472,7 +498,11 @@ private:
         auto router = value.getDefiningOp<RouterOp>();
         bool probed = router && router.getProbeAttr() &&
                       value == router.getIds();
-        if (value == output || (!published.contains(value) && !probed))
+        if (value == output) {
+          buffers[value] = outputBuffer;
+          continue;
+        }
+        if (!published.contains(value) && !probed)
           continue;
         auto tensor = cast<RankedTensorType>(value.getType());
         SmallVector<int64_t> shape(tensor.getShape());
@@ -590,7 +620,7 @@ private:
   }
 
   void store(Value value, Scope &scope) {
-    Value buffer = value == output ? outputBuffer : buffers.lookup(value);
+    Value buffer = buffers.lookup(value);
     if (!buffer)
       return;
     StoreOp::create(builder, value.getLoc(), scope.mapping.lookup(value),

@@ -24,8 +24,6 @@ namespace {
 /// Alignment of buffers and weights: two 128-byte lines, so that neighbours
 /// never share one and 16-byte accesses are aligned.
 constexpr int64_t kAlignment = 256;
-/// The grid barrier's counter comes first in the workspace, on its own.
-constexpr int64_t kBarrierBytes = 256;
 
 //===----------------------------------------------------------------------===//
 // Workspace

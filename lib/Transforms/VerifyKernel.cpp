@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// The level-3 boundary: the memory plan. Live ranges are computed here again,
-/// from the phases that stand in the kernel.
+/// from the barriers that stand in the kernel.
 
 #include "mega/Analysis/StageAccess.h"
 #include "mega/Transforms/Passes.h"
@@ -16,13 +16,27 @@ using namespace mega;
 
 namespace {
 
-/// Phases in which a stage touches the buffer.
-std::pair<int64_t, int64_t> touchedPhases(AllocOp alloc) {
+/// How many barriers stand before each phase. Phases with the same number may
+/// run at the same time, whatever their indices are.
+llvm::DenseMap<Operation *, int64_t> countBarriers(KernelOp kernel) {
+  llvm::DenseMap<Operation *, int64_t> before;
+  int64_t barriers = 0;
+  for (Operation &op : kernel.getBody().front()) {
+    barriers += isa<GridBarrierOp>(op);
+    before[&op] = barriers;
+  }
+  return before;
+}
+
+/// The first and the last time at which a stage touches the buffer.
+std::pair<int64_t, int64_t>
+liveRange(AllocOp alloc, const llvm::DenseMap<Operation *, int64_t> &times) {
   int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
   for (Operation *user : alloc.getBuffer().getUsers()) {
-    int64_t index = user->getParentOfType<PhaseOp>().getIndex();
-    first = std::min(first, index);
-    last = std::max(last, index);
+    Operation *phase = user->getParentOfType<PhaseOp>();
+    int64_t time = phase ? times.lookup(phase) : 0;
+    first = std::min(first, time);
+    last = std::max(last, time);
   }
   if (alloc.getProbe())
     last = std::numeric_limits<int64_t>::max();
@@ -42,24 +56,29 @@ LogicalResult checkKernel(KernelOp kernel) {
     if (*alloc.getOffset() % 16 != 0)
       return alloc.emitOpError("has offset ")
              << *alloc.getOffset() << ", expected a multiple of 16";
+    if (static_cast<int64_t>(*alloc.getOffset()) < kBarrierBytes)
+      return alloc.emitOpError("has offset ")
+             << *alloc.getOffset() << ", expected at least " << kBarrierBytes
+             << ", where the grid barrier's counter ends";
     if (endOf(alloc) > static_cast<int64_t>(kernel.getWorkspaceBytes()))
       return alloc.emitOpError("ends at byte ")
              << endOf(alloc) << ", expected at most the workspace's "
              << kernel.getWorkspaceBytes();
   }
+  auto times = countBarriers(kernel);
   for (auto [index, a] : llvm::enumerate(allocs))
     for (AllocOp b : ArrayRef(allocs).drop_front(index + 1)) {
       bool shareBytes = static_cast<int64_t>(*a.getOffset()) < endOf(b) &&
                         static_cast<int64_t>(*b.getOffset()) < endOf(a);
-      auto [aFirst, aLast] = touchedPhases(a);
-      auto [bFirst, bLast] = touchedPhases(b);
+      auto [aFirst, aLast] = liveRange(a, times);
+      auto [bFirst, bLast] = liveRange(b, times);
       if (!shareBytes || aLast < bFirst || bLast < aFirst)
         continue;
       InFlightDiagnostic diag = b.emitOpError("'")
                                 << b.getName() << "' shares bytes with '"
                                 << a.getName()
-                                << "' while both are live, expected disjoint "
-                                   "phases or disjoint bytes";
+                                << "' while both are live, expected a "
+                                   "barrier between or disjoint bytes";
       diag.attachNote(a.getLoc()) << "the other buffer";
       return diag;
     }

@@ -11,6 +11,7 @@
 #include "Parallel.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace megalith;
 
@@ -19,8 +20,18 @@ namespace {
 constexpr int64_t unitRows = 16;
 constexpr int64_t unitInputs = 128;
 constexpr int64_t codeBytes = unitRows * unitInputs / 2;
-/// bf16 of 128; adding an integer below 128 to its bits adds it to the value.
-constexpr uint16_t bf16Of128 = 0x4300;
+/// What a row slot's scale and zero are multiplied by. A code that lies in
+/// bits 0..3 of a bf16 is a subnormal, code * 2^-133; one in bits 4..7 is code *
+/// 2^-129, across the boundary to normal numbers, where bf16 stays linear. So
+/// the kernel uses codes as they lie. Zeros match them, and scales bring both
+/// kinds of slot to weight * 2^-20, exactly.
+constexpr int scaleShift(int64_t slot) { return slot < 8 ? 113 : 109; }
+constexpr int zeroShift(int64_t slot) { return slot < 8 ? 0 : 4; }
+
+/// `bits` times 2^shift; exact for scales below scaleLimit.
+uint16_t shiftBf16(uint16_t bits, int shift) {
+  return toBf16(std::ldexp(fromBf16(bits), shift));
+}
 
 int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
@@ -146,12 +157,12 @@ void packUnit(PackLayout layout, const std::vector<QuantView> &sources,
       Row row = rowOf(layout, sources, place, slot);
       const QuantView &source = sources[row.source];
       int64_t input = place.slice * unitInputs + set * group;
-      uint16_t entry[2] = {0, bf16Of128};
+      uint16_t entry[2] = {0, 0};
       if (!row.padding && input < source.inputs) {
         int64_t index = scaleIndex(source, place.expert, input, row.output);
-        entry[0] = loadBf16(source.scales, index);
-        entry[1] =
-            uint16_t(bf16Of128 + int(fromBf16(loadBf16(source.zeros, index))));
+        entry[0] = shiftBf16(loadBf16(source.scales, index), scaleShift(slot));
+        entry[1] = uint16_t(int(fromBf16(loadBf16(source.zeros, index)))
+                            << zeroShift(slot));
       }
       std::memcpy(out + codeBytes + 64 * set + 8 * (slot % 8) + 4 * (slot / 8),
                   entry, sizeof(entry));
@@ -236,9 +247,10 @@ megalith::unpackRegion(PackLayout layout, const std::vector<QuantView> &sources,
                                8 * (slot % 8) + 4 * (slot / 8);
         size_t index =
             size_t(scaleIndex(source, place.expert, input, row.output));
-        result[row.source].scales[index] = loadBf16(entry, 0);
+        result[row.source].scales[index] =
+            shiftBf16(loadBf16(entry, 0), -scaleShift(slot));
         result[row.source].zeros[index] =
-            uint8_t(loadBf16(entry, 1) - bf16Of128);
+            uint8_t(loadBf16(entry, 1) >> zeroShift(slot));
       }
     }
   }

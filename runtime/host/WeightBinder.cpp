@@ -6,6 +6,7 @@
 #include "mega/runtime/Repack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 using namespace megalith;
@@ -15,8 +16,21 @@ namespace {
 /// Host memory for packed units at a time.
 constexpr uint64_t stagingBytes = 64ull << 20;
 
-/// Throws unless every zero point is an integer in 0..15: the packed layout
-/// stores 128 + zero, which only then is exact in bf16.
+/// Throws unless every scale is finite and below 2^15: the packed layout stores
+/// it times 2^113, which only then a bf16 holds.
+void checkScales(const std::string &name, const Tensor &tensor) {
+  for (uint64_t i = 0; i < tensor.bytes / 2; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, tensor.data + 2 * i, sizeof(bits));
+    float scale = fromBf16(bits);
+    if (!(std::fabs(scale) < 32768.0f))
+      fail(MEGALITH_MISMATCH,
+           "tensor {}: scale {} is {}, expected a magnitude below 32768",
+           quote(name), i, scale);
+  }
+}
+
+/// Throws unless every zero point is an integer in 0..15, as codes are.
 void checkZeros(const std::string &name, const Tensor &tensor) {
   for (uint64_t i = 0; i < tensor.bytes / 2; ++i) {
     uint16_t bits;
@@ -81,6 +95,8 @@ void WeightBinder::validate(const std::string &name,
     fail(MEGALITH_INVALID_ARGUMENT, "tensor {}: data is null", quote(name));
   if (given[place.weight][place.index])
     fail(MEGALITH_INVALID_ARGUMENT, "tensor {} is already bound", quote(name));
+  if (weight.kind == WeightDesc::Kind::Quant && place.index == 1)
+    checkScales(name, tensor);
   if (weight.kind == WeightDesc::Kind::Quant && place.index == 2)
     checkZeros(name, tensor);
 }

@@ -10,6 +10,7 @@
 #include "mega/runtime/RandomInit.h"
 #include "mega/runtime/Repack.h"
 
+#include <cmath>
 #include <cstring>
 
 using namespace megalith;
@@ -46,8 +47,8 @@ unsigned codeOf(const QuantView &view, int64_t e, int64_t k, int64_t n) {
   return k % 2 ? byte >> 4 : byte & 15;
 }
 
-/// bf16 bits of a scale or (`plus` = 128) of 128 + zero.
-unsigned groupValue(const QuantView &view, const uint8_t *values, float plus,
+/// bf16 bits of a scale or zero times 2^shift.
+unsigned groupValue(const QuantView &view, const uint8_t *values, int shift,
                     int64_t e, int64_t k, int64_t n) {
   float value = 0;
   if (k < view.inputs && n < view.outputs) {
@@ -56,7 +57,7 @@ unsigned groupValue(const QuantView &view, const uint8_t *values, float plus,
     std::memcpy(&bits, values + 2 * (row * view.outputs + n), 2);
     value = fromBf16(bits);
   }
-  return toBf16(value + plus);
+  return toBf16(std::ldexp(value, shift));
 }
 
 unsigned half(const uint8_t *bytes) { return bytes[0] | bytes[1] << 8; }
@@ -106,9 +107,9 @@ void checkRegion(bool pair, const std::vector<QuantView> &sources,
                 int64_t n = pair ? 8 * t + r : 16 * t + r + 8 * high;
                 int64_t k = 128 * g + 128 / sets * s;
                 ASSERT_EQ(half(entry),
-                          groupValue(view, view.scales, 0, e, k, n));
+                          groupValue(view, view.scales, high ? 109 : 113, e, k, n));
                 ASSERT_EQ(half(entry + 2),
-                          groupValue(view, view.zeros, 128, e, k, n));
+                          groupValue(view, view.zeros, high ? -129 : -133, e, k, n));
               }
         }
   ASSERT_EQ(at, packed.size());

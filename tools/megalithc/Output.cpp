@@ -4,8 +4,11 @@
 
 #include "Output.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -33,13 +36,26 @@ mega::compileImage(const CompiledKernel &kernel, StringRef arch,
   return std::move(*program);
 }
 
-/// Fails if `path` is something that writing a bundle must not replace.
-static llvm::Error checkReplaceable(StringRef path) {
-  if (!llvm::sys::fs::exists(path))
-    return llvm::Error::success();
+/// True if `path` is a directory with a bundle's manifest. A manifest.json of
+/// anything else does not make its folder ours to delete.
+static bool isBundle(StringRef path) {
   llvm::SmallString<128> manifest(path);
   llvm::sys::path::append(manifest, "manifest.json");
-  if (llvm::sys::fs::is_directory(path) && llvm::sys::fs::exists(manifest))
+  auto file = llvm::MemoryBuffer::getFile(manifest);
+  if (!llvm::sys::fs::is_directory(path) || !file)
+    return false;
+  auto value = llvm::json::parse((*file)->getBuffer());
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return false;
+  }
+  const llvm::json::Object *object = value->getAsObject();
+  return object && object->getString("format") == "megalith-bundle";
+}
+
+/// Fails if `path` is something that writing a bundle must not replace.
+static llvm::Error checkReplaceable(StringRef path) {
+  if (!llvm::sys::fs::exists(path) || isBundle(path))
     return llvm::Error::success();
   return llvm::createStringError(
       path + " exists and is not a bundle, expected a bundle or a new name");
@@ -47,6 +63,9 @@ static llvm::Error checkReplaceable(StringRef path) {
 
 llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
                               ArrayRef<std::string> archs) {
+  // "name/" is the same directory; what lies beside it does not start inside.
+  while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
+    path = path.drop_back();
   if (llvm::Error error = checkReplaceable(path))
     return error;
   // Compile everything before the first byte is written.
@@ -69,9 +88,13 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
   files.emplace_back("kernel.cu", kernel.emitted.source);
 
   // Beside the target, so that the final rename is one step.
-  std::string beside = path.str() + ".tmp";
+  llvm::SmallString<128> beside;
+  llvm::sys::fs::createUniquePath(path + ".%%%%%%%%.tmp", beside,
+                                  /*MakeAbsolute=*/false);
   if (std::error_code error = llvm::sys::fs::create_directories(beside))
     return llvm::createStringError(error, "cannot create " + beside);
+  llvm::scope_exit cleanUp(
+      [&] { llvm::sys::fs::remove_directories(beside); });
   for (auto &[name, content] : files) {
     llvm::SmallString<128> file(beside);
     llvm::sys::path::append(file, name);
@@ -82,5 +105,6 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
   if (std::error_code error = llvm::sys::fs::rename(beside, path))
     return llvm::createStringError(error, "cannot rename " + beside + " to " +
                                               path);
+  cleanUp.release();
   return llvm::Error::success();
 }

@@ -29,7 +29,8 @@ cl::opt<std::string> input(cl::Positional, cl::Required,
                            cl::desc("<block.mlir>"), cl::cat(category));
 cl::list<std::string> archs("arch", cl::CommaSeparated,
                             cl::desc("architectures, such as sm_90a,sm_100a "
-                                     "(default sm_90a)"),
+                                     "(default sm_90a, or the machine "
+                                     "file's)"),
                             cl::cat(category));
 cl::opt<std::string> machine("machine",
                              cl::desc("machine file (JSON) instead of the "
@@ -49,8 +50,8 @@ cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
 cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
 cl::opt<bool> prefetch("prefetch", cl::init(true),
-                       cl::desc("ask L2 for the next phase's weights before "
-                                "each barrier (default on)"),
+                       cl::desc("start copying the next phase's weights "
+                                "before each barrier (default on)"),
                        cl::cat(category));
 cl::opt<bool> instrument("instrument",
                          cl::desc("stamp the SM clock at each phase's start "
@@ -66,8 +67,13 @@ static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
     if (!file)
       return llvm::createStringError(file.getError(),
                                      "cannot read machine file " + machine);
-    return parseMachine(&context, (*file)->getBuffer(), machine);
+    auto target = parseMachine(&context, (*file)->getBuffer(), machine);
+    if (target && archs.empty())
+      archs.push_back(target->getArch().str());
+    return target;
   }
+  if (archs.empty())
+    archs.push_back("sm_90a");
   TargetAttr merged;
   for (const std::string &arch : archs) {
     auto target = builtinMachine(&context, arch);
@@ -145,13 +151,13 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
                               "Megalith: a decode block to one CUDA kernel\n");
-  if (archs.empty())
-    archs.push_back("sm_90a");
   DialectRegistry registry;
   registry.insert<MegaDialect, arith::ArithDialect, math::MathDialect>();
   MLIRContext context(registry);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context);
+  // A message that names the thing needs no dump of the op after it.
+  context.printOpOnDiagnostic(false);
   if (llvm::Error error = run(context)) {
     llvm::WithColor::error(llvm::errs(), "megalithc")
         << llvm::toString(std::move(error)) << "\n";

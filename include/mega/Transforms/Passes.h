@@ -12,6 +12,9 @@
 
 namespace mega {
 
+/// The grid barrier's counter comes first in the workspace, on its own.
+constexpr int64_t kBarrierBytes = 256;
+
 #define GEN_PASS_DECL
 #include "mega/Transforms/Passes.h.inc"
 

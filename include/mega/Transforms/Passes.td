@@ -16,7 +16,9 @@ def VerifyBlockPass : Pass<"mega-verify-block", "::mlir::ModuleOp"> {
   let summary = "Check that a module is at level 0 and complete";
   let description = [{
     Exactly one `mega.block`, a `mega.target` on the module, no op of a lower
-    level, and for each op a form that the compiler can lower.
+    level, and for each op a form that the compiler can lower. One op updates
+    each state, before any op reads it, and ops that share a packed weight
+    agree on what it is packed with.
   }];
 }
 
@@ -34,7 +36,8 @@ def DecomposePass : Pass<"mega-decompose", "::mlir::ModuleOp"> {
 def FormStagesPass : Pass<"mega-form-stages", "::mlir::ModuleOp"> {
   let summary = "Turn a block into stages over buffers (level 0 to 1)";
   let description = [{
-    1. Each anchor starts a stage; linears of one operand share a stage.
+    1. Each anchor starts a stage; linears of one operand share a stage if
+       their weights are packed alike.
     2. Anchors whose tile list fills the grid badly and whose readers can add
        partial sums are split.
     3. Tile-local consumers of a complete anchor become its epilogue.
@@ -93,8 +96,9 @@ def PlanMemoryPass : Pass<"mega-plan-memory", "::mlir::ModuleOp"> {
 def VerifyKernelPass : Pass<"mega-verify-kernel", "::mlir::ModuleOp"> {
   let summary = "Check that a kernel's memory plan is sound (level 3)";
   let description = [{
-    Every buffer has an aligned offset inside the workspace, and buffers that
-    share bytes are live in disjoint ranges of phases.
+    Every buffer has an aligned offset inside the workspace, after the grid
+    barrier's counter, and a grid barrier stands between the live ranges of
+    buffers that share bytes.
   }];
 }
 

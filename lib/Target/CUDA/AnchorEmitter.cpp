@@ -18,6 +18,13 @@ static RankedTensorType typeOf(Value value) {
 
 static std::string str(int64_t value) { return std::to_string(value); }
 
+/// The last component of a dotted name: layers differ in the others.
+static StringRef shortName(StringRef name) {
+  name.consume_back(".weight");
+  StringRef last = name.rsplit('.').second;
+  return last.empty() ? name : last;
+}
+
 LogicalResult StageEmitter::emitAnchors(StageOp stage) {
   emitQuantLinears(KernelModel::quantLinears(stage));
   for (Operation &op : stage.getBody().front()) {
@@ -161,15 +168,15 @@ void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
         tile.at = nullptr;
         RankedTensorType state = model.stateType(conv.getState());
         int64_t taps = state.getDimSize(0) + 1, channels = state.getDimSize(1);
-        int64_t weights = model.rawOffset(conv.getWeight()) +
-                          int64_t(conv.getIndex().value_or(0)) * channels *
-                              taps * 2;
+        int64_t slice =
+            int64_t(conv.getIndex().value_or(0)) * channels * taps * 2;
         std::string call =
             "mega::shortConv<" + str(taps) + ", " + str(channels) +
-            ">(reinterpret_cast<mega::u16 *>(p.state[" +
-            str(model.stateIndex(conv.getState())) +
-            "]), reinterpret_cast<const mega::u16 *>(p.weights + " +
-            str(weights) + "), " + in.index + ", " + in.name + ")";
+            ">(reinterpret_cast<mega::u16 *>(" +
+            stateAddress(conv.getState()) +
+            "), reinterpret_cast<const mega::u16 *>(" +
+            weightAddress(conv.getWeight()) + " + " + str(slice) + "), " +
+            in.index + ", " + in.name + ")";
         if (!in.guard.empty())
           call = in.guard + " ? " + call + " : 0.0f";
         declare(conv.getResult(), tile, call);
@@ -182,10 +189,10 @@ void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
         os << indent
            << (in.guard.empty() ? std::string() : "if (" + in.guard + ") ")
            << "reinterpret_cast<" << (narrow ? "mega::u16" : "float")
-           << " *>(p.state[" << model.stateIndex(append.getState())
-           << "])[p.position * " << row << " + " << in.index << "] = "
+           << " *>(" << stateAddress(append.getState())
+           << ")[p.position * " << row << " + " << in.index << "] = "
            << (narrow ? "mega::floatToBf16(" + in.name + ")" : in.name)
-           << "; // " << append.getState() << "\n";
+           << ";\n";
       })
       .Case([&](StoreOp store) { emitTileStore(store, indent); });
 }
@@ -255,9 +262,7 @@ void StageEmitter::emitPartialStore(Value result, StringRef tile,
      << index << "] = " << value << ";\n";
 }
 
-/// Address of a unit of one of several weights whose tiles form one list.
-static std::string unitAddress(const KernelModel &model,
-                               SmallVector<LinearOp> linears) {
+std::string StageEmitter::unitAddress(SmallVector<LinearOp> linears) {
   PackedWeight first = model.packed(linears.front().getWeight());
   int64_t next = first.offset, tiles = 0;
   bool adjacent = true;
@@ -266,23 +271,25 @@ static std::string unitAddress(const KernelModel &model,
     adjacent &= weight.offset == next;
     next = weight.offset + weight.matrixBytes();
   }
-  auto expression = [&](const PackedWeight &weight, const std::string &tile) {
-    return "p.weights + " + str(weight.offset) + " + mega::u64(" + tile +
-           " * " + str(weight.steps()) + " + step) * " +
-           str(weight.unitBytes());
+  auto expression = [&](LinearOp linear, const std::string &tile) {
+    PackedWeight weight = model.packed(linear.getWeight());
+    return weightAddress(linear.getWeight()) + " + mega::u64(" + tile + " * " +
+           str(weight.steps()) + " + step) * " + str(weight.unitBytes());
   };
   if (adjacent)
-    return expression(first, "tile");
+    return expression(linears.front(), "tile");
   // Weights that another stage reads too lie elsewhere.
   std::string text;
-  for (LinearOp linear : ArrayRef(linears).drop_back()) {
-    PackedWeight weight = model.packed(linear.getWeight());
+  for (LinearOp linear : linears) {
     std::string tile = "(tile - " + str(tiles) + ")";
-    tiles += weight.tiles();
-    text += "tile < " + str(tiles) + " ? " + expression(weight, tile) + " : ";
+    tiles += model.packed(linear.getWeight()).tiles();
+    if (linear != linears.back())
+      text += "tile < " + str(tiles) + " ? ";
+    text += expression(linear, tile);
+    if (linear != linears.back())
+      text += " : ";
   }
-  return text + expression(model.packed(linears.back().getWeight()),
-                           "(tile - " + str(tiles) + ")");
+  return text;
 }
 
 void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
@@ -308,8 +315,8 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
   os << "    mega::quantGemv<" << first.steps() << ", 0, " << first.sets
      << ", " << x.levels << ", " << x.length << ", " << model.threads()
      << ">(\n        steps, " << x.shared << ", " << scratch
-     << ",\n        [&](int tile, int step) { return "
-     << unitAddress(model, linears)
+     << ", ring,\n        [&](int tile, int step) { return "
+     << unitAddress(linears)
      << "; },\n        [](int) { return 1.0f; },\n"
      << "        [&](int tile, int row, const float *sums) {\n";
   int64_t begin = 0;
@@ -319,7 +326,7 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
     os << "          " << (number ? "else " : "");
     if (!last)
       os << "if (tile < " << end << ") ";
-    os << "{ // " << linear.getWeight() << "\n";
+    os << "{ // " << shortName(linear.getWeight()) << "\n";
     StringRef indent = "            ";
     std::string index = fresh("i"), base = fresh("first");
     os << indent << "const int " << base << " = (tile - " << begin << ") * "
@@ -356,14 +363,17 @@ void StageEmitter::emitDenseLinear(LinearOp op) {
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
     pointerTo(store.getBuffer());
+  int64_t warps = model.threads() / 32;
+  std::string scratch = declareScratch(
+      "mega::DenseScratch<" + str(warps) + ">", warps * 4);
   // The last CTAs have the shortest runs of units: give them rows first.
   os << "  mega::denseGemv<" << inputs << ", " << model.threads()
      << ">(mega::share(" << outputs
      << ", gridDim.x - 1 - blockIdx.x, gridDim.x),\n"
-     << "      reinterpret_cast<const mega::u16 *>(p.weights + "
-     << model.rawOffset(op.getWeight()) << "), "
-     << values[op.getX()].shared << ".planes, [&](int row, float sum) { // "
-     << op.getWeight() << "\n";
+     << "      reinterpret_cast<const mega::u16 *>("
+     << weightAddress(op.getWeight()) << "), " << values[op.getX()].shared
+     << ".planes, " << scratch << ", [&](int row, float sum) { // "
+     << shortName(op.getWeight()) << "\n";
   Value result = op.getResult();
   TileValue tile;
   tile.index = "row";
@@ -409,11 +419,11 @@ void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
   os << "    mega::quantGemv<" << weight.steps() << ", 0, " << weight.sets
      << ", " << x.levels << ", " << x.length << ", " << model.threads()
      << ">(\n        steps, " << x.shared << ", " << scratch
-     << ",\n        [&](int tile, int step) {\n"
+     << ", ring,\n        [&](int tile, int step) {\n"
      << "          const int row = tile / " << weight.tiles() << ", strip = "
      << "tile % " << weight.tiles() << ";\n          const int expert = "
      << expertOf(ids, "row", routed, stack, rows) << ";\n"
-     << "          return p.weights + " << weight.offset
+     << "          return " << weightAddress(op.getGate())
      << " + ((mega::u64(expert) * " << weight.tiles() << " + strip) * "
      << weight.steps() << " + step) * " << weight.unitBytes()
      << ";\n        },\n        [](int) { return 1.0f; },\n"
@@ -437,9 +447,23 @@ void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
   os << "        });\n  }\n";
 }
 
-void StageEmitter::emitExpertDown(ExpertDownOp op) {
+std::string StageEmitter::downAddress(ExpertDownOp op, StringRef ids) {
   PackedWeight weight = model.packed(op.getDown());
   int64_t stack = cast<QuantType>(model.weightType(op.getDown())).getStack();
+  int64_t routed = typeOf(op.getIds()).getNumElements();
+  int64_t rows = typeOf(op.getHidden()).getDimSize(0);
+  return "          const int row = step / " + str(weight.steps()) +
+         ", inner = step % " + str(weight.steps()) +
+         ";\n          const int expert = " +
+         expertOf(ids.str(), "row", routed, stack, rows) +
+         ";\n          return " + weightAddress(op.getDown()) +
+         " + ((mega::u64(expert) * " + str(weight.tiles()) + " + tile) * " +
+         str(weight.steps()) + " + inner) * " + str(weight.unitBytes()) +
+         ";\n";
+}
+
+void StageEmitter::emitExpertDown(ExpertDownOp op) {
+  PackedWeight weight = model.packed(op.getDown());
   int64_t routed = typeOf(op.getIds()).getNumElements();
   int64_t rows = typeOf(op.getHidden()).getDimSize(0);
   int64_t steps = rows * weight.steps();
@@ -458,14 +482,8 @@ void StageEmitter::emitExpertDown(ExpertDownOp op) {
   os << "    mega::quantGemv<" << steps << ", " << weight.steps() << ", "
      << weight.sets << ", " << x.levels << ", " << x.length << ", "
      << model.threads() << ">(\n        steps, " << x.shared << ", "
-     << scratch << ",\n        [&](int tile, int step) {\n"
-     << "          const int row = step / " << weight.steps() << ", inner = "
-     << "step % " << weight.steps() << ";\n          const int expert = "
-     << expertOf(ids, "row", routed, stack, rows) << ";\n"
-     << "          return p.weights + " << weight.offset
-     << " + ((mega::u64(expert) * " << weight.tiles() << " + tile) * "
-     << weight.steps() << " + inner) * " << weight.unitBytes()
-     << ";\n        },\n        [&](int row) { return "
+     << scratch << ", ring,\n        [&](int tile, int step) {\n"
+     << downAddress(op, ids) << "        },\n        [&](int row) { return "
      << (rows == routed ? gates + "[row]"
                         : "row < " + str(routed) + " ? " + gates +
                               "[row] : 1.0f")
@@ -575,8 +593,8 @@ void StageEmitter::emitLatentQuery(LatentQueryOp op) {
      << "    mega::latentQuery<" << model.threads() << ", " << keys << ", "
      << weight.sets << ">(\n        [&](int i) { return "
      << at(op.getQ(), "(head * " + str(width) + " + i)") << "; }, "
-     << scratch << ",\n        [&](int row) { return p.weights + "
-     << weight.offset << " + mega::u64((head * " << perHead / kUnitOutputs
+     << scratch << ",\n        [&](int row) { return "
+     << weightAddress(op.getWeight()) << " + mega::u64((head * " << perHead / kUnitOutputs
      << " + row) * " << weight.steps() << " + step) * "
      << weight.unitBytes() << "; },\n        [&](int column, float sum) {\n"
      << "          const int channel = step * " << kUnitInputs
@@ -683,8 +701,8 @@ void StageEmitter::emitLatentValue(LatentValueOp op) {
      << "        [&](int i) { return " << at(op.getMaximum(), perChunk)
      << "; },\n        [&](int i) { return " << at(op.getSum(), perChunk)
      << "; },\n        [&](int i, int c) { return " << context
-     << "; }, " << scratch << ",\n        [&](int row) { return p.weights + "
-     << weight.offset << " + mega::u64((head * " << perHead / kUnitOutputs
+     << "; }, " << scratch << ",\n        [&](int row) { return "
+     << weightAddress(op.getWeight()) << " + mega::u64((head * " << perHead / kUnitOutputs
      << " + " << keys / kUnitOutputs << " + row) * " << weight.steps()
      << " + step) * " << weight.unitBytes()
      << "; },\n        [&](int column, float sum) { " << out << "[step * "
@@ -720,42 +738,63 @@ void StageEmitter::emitElementwise(ElementwiseOp op) {
 // Prefetch
 //===----------------------------------------------------------------------===//
 
-void StageEmitter::emitPrefetch(const KernelModel &model, StageOp stage,
-                                llvm::raw_ostream &os) {
+/// True if the phase before `op`'s chose `op`'s experts: its choice is then
+/// still in shared memory (KernelModel::keptBytes).
+static bool choiceIsKept(ExpertDownOp op) {
+  auto load = op.getIds().getDefiningOp<LoadOp>();
+  if (!load)
+    return false;
+  for (Operation *user : load.getBuffer().getUsers()) {
+    auto store = dyn_cast<StoreOp>(user);
+    if (!store || !store.getValue().getDefiningOp<RouterOp>())
+      continue;
+    auto chosen = store->getParentOfType<PhaseOp>();
+    int64_t routers = 0;
+    chosen.walk([&](RouterOp) { ++routers; });
+    return routers == 1 &&
+           chosen.getIndex() + 1 == op->getParentOfType<PhaseOp>().getIndex();
+  }
+  return false;
+}
+
+void StageEmitter::emitPrefetch(StageOp stage) {
+  int64_t warps = model.threads() / 32;
   SmallVector<LinearOp> linears = KernelModel::quantLinears(stage);
   if (!linears.empty()) {
-    // The run is one range of bytes where the weights are adjacent; the first
-    // weight's part of it otherwise.
     PackedWeight first = model.packed(linears.front().getWeight());
-    int64_t tiles = 0, next = first.offset, run = 0;
-    for (LinearOp linear : linears) {
-      PackedWeight weight = model.packed(linear.getWeight());
-      tiles += weight.tiles();
-      if (weight.offset == next) {
-        next += weight.matrixBytes();
-        run = tiles;
-      }
-    }
-    os << "    {\n      const mega::Range steps = "
+    int64_t tiles = 0;
+    for (LinearOp linear : linears)
+      tiles += linear.getTileCount();
+    os << "  mega::prefetchUnits<" << first.steps() << ", " << first.sets
+       << ", " << warps << ">(\n      "
        << stepRange(tiles, first.steps(),
                     linears.front().getTilingAttr().getSplit())
-       << ";\n      const int end = min(steps.end, "
-       << run * first.steps() << ");\n"
-       << "      if (steps.begin < end)\n"
-       << "        mega::prefetchL2(p.weights + " << first.offset
-       << " + mega::u64(steps.begin) * " << first.unitBytes()
-       << ", (end - steps.begin) * " << first.unitBytes() << ");\n    }\n";
+       << ", ring, [&](int tile, int step) { return " << unitAddress(linears)
+       << "; });\n";
+  }
+  for (ExpertDownOp down : stage.getBody().getOps<ExpertDownOp>()) {
+    if (!choiceIsKept(down))
+      continue;
+    PackedWeight weight = model.packed(down.getDown());
+    int64_t steps =
+        typeOf(down.getHidden()).getDimSize(0) * weight.steps();
+    os << "  const auto *const ids = reinterpret_cast<const int *>(shared);\n"
+       << "  mega::prefetchUnits<" << steps << ", " << weight.sets << ", "
+       << warps << ">(\n      "
+       << stepRange(weight.tiles(), steps, down.getTilingAttr().getSplit())
+       << ", ring, [&](int tile, int step) {\n"
+       << downAddress(down, "ids") << "      });\n";
   }
   for (LinearOp linear : stage.getBody().getOps<LinearOp>()) {
     if (linear.getTileExtent() == kUnitOutputs)
       continue;
     int64_t row = typeOf(linear.getX()).getNumElements() * 2;
-    os << "    {\n      const mega::Range rows = mega::share("
+    os << "  if (threadIdx.x == 0) {\n"
+       << "    const mega::Range rows = mega::share("
        << typeOf(linear.getResult()).getNumElements()
        << ", gridDim.x - 1 - blockIdx.x, gridDim.x);\n"
-       << "      if (rows.begin < rows.end)\n"
-       << "        mega::prefetchL2(p.weights + "
-       << model.rawOffset(linear.getWeight()) << " + mega::u64(rows.begin) * "
-       << row << ", (rows.end - rows.begin) * " << row << ");\n    }\n";
+       << "    if (rows.begin < rows.end)\n      mega::prefetchL2("
+       << weightAddress(linear.getWeight()) << " + mega::u64(rows.begin) * "
+       << row << ", (rows.end - rows.begin) * " << row << ");\n  }\n";
   }
 }

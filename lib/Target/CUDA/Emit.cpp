@@ -77,54 +77,168 @@ static void emitRopeTables(KernelOp kernel, llvm::raw_ostream &os) {
 }
 
 namespace {
-/// One phase, emitted.
-struct EmittedPhase {
-  std::string function;
-  int64_t sharedBytes = 0, weightBytes = 0;
+
+/// Code that one or more phases run, each with its own arguments.
+struct PhaseKind {
+  std::string name;     ///< after the first phase of the kind
+  std::string body;     ///< statements
+  std::string prefetch; ///< statements that ask L2 for its weights; may be empty
+  SmallVector<PhaseArguments> instances;
 };
+
+/// Emits the phases of a kernel, each distinct one once.
+class PhaseList {
+public:
+  explicit PhaseList(const KernelModel &model) : model(model) {}
+
+  LogicalResult add(PhaseOp phase, EmittedKernel &result);
+  void emitKinds(llvm::raw_ostream &os, bool prefetch) const;
+  void emitSchedule(llvm::raw_ostream &os) const;
+  void emitLoop(const EmitterOptions &options, llvm::raw_ostream &os) const;
+
+private:
+  /// A phase: which kind, and which of its instances.
+  struct Entry {
+    size_t kind, instance;
+    std::string comment;
+  };
+
+  const KernelModel &model;
+  std::vector<PhaseKind> kinds;
+  SmallVector<Entry> entries;
+};
+
 } // namespace
 
-static FailureOr<EmittedPhase> emitPhase(PhaseOp phase, PhaseOp next,
-                                         const KernelModel &model,
-                                         const EmitterOptions &options,
-                                         llvm::raw_ostream &os) {
-  EmittedPhase result;
-  auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
-  result.function = llvm::formatv("phase_{0,0+2}_{1}", phase.getIndex(),
-                                  toIdentifier(stages.front().getName()))
-                        .str();
-  for (StageOp stage : stages) {
-    os << "/// " << stage.getName();
-    std::string location = describeLocation(stage.getLoc());
-    if (!location.empty())
-      os << " (" << location << ")";
-    os << "\n";
-  }
-  os << "static __device__ __forceinline__ void " << result.function
-     << "(const Params &p, mega::u8 *shared) {\n";
-  for (auto [index, stage] : llvm::enumerate(stages)) {
-    if (index != 0)
+LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
+  PhaseArguments arguments;
+  std::string body, prefetch, comment;
+  llvm::raw_string_ostream os(body), prefetchOs(prefetch);
+  int64_t shared = 0, weights = 0;
+  for (StageOp stage : phase.getBody().getOps<StageOp>()) {
+    bool first = shared == 0;
+    if (!first)
       os << "  __syncthreads(); // shared memory changes hands\n";
     os << "  {\n";
-    StageEmitter emitter(model, os);
+    StageEmitter emitter(model, arguments, os);
     if (failed(emitter.emit(stage)))
       return failure();
     os << "  }\n";
-    result.sharedBytes =
-        std::max(result.sharedBytes, emitter.getSharedBytes());
-    result.weightBytes += emitter.getWeightBytes();
+    // Units come through the ring in one order: those of the first stage.
+    if (first)
+      StageEmitter(model, arguments, prefetchOs).emitPrefetch(stage);
+    shared = std::max(shared, emitter.getSharedBytes());
+    weights += emitter.getWeightBytes();
+    std::string location = describeLocation(stage.getLoc());
+    comment += (comment.empty() ? "" : "; ") + stage.getName().str() +
+               (location.empty() ? "" : " (" + location + ")");
   }
-  if (next && options.prefetchWeights) {
-    std::string prefetch;
-    llvm::raw_string_ostream prefetchOs(prefetch);
-    for (StageOp stage : next.getBody().getOps<StageOp>())
-      StageEmitter::emitPrefetch(model, stage, prefetchOs);
-    if (!prefetch.empty())
-      os << "  if (threadIdx.x == 0) { // the next phase's weights\n"
-         << prefetch << "  }\n";
+  result.sharedBytes = std::max(result.sharedBytes, shared);
+  result.phaseBytes.push_back(weights);
+
+  size_t kind = 0;
+  while (kind < kinds.size() &&
+         (kinds[kind].body != body || kinds[kind].prefetch != prefetch))
+    ++kind;
+  if (kind == kinds.size()) {
+    auto stages = phase.getBody().getOps<StageOp>();
+    kinds.push_back({llvm::formatv("phase_{0,0+2}_{1}", phase.getIndex(),
+                                   toIdentifier((*stages.begin()).getName()))
+                         .str(),
+                     body, prefetch, {}});
   }
-  os << "}\n\n";
-  return result;
+  entries.push_back({kind, kinds[kind].instances.size(), comment});
+  kinds[kind].instances.push_back(std::move(arguments));
+  return success();
+}
+
+void PhaseList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
+  for (auto [index, kind] : llvm::enumerate(kinds)) {
+    os << "/// Where the operands of " << kind.name << " lie.\n"
+       << "struct Arguments" << index << " {\n  mega::u64 ";
+    for (auto [number, argument] :
+         llvm::enumerate(kind.instances.front().getArguments()))
+      os << (number ? ", " : "") << argument.field;
+    if (kind.instances.front().getArguments().empty())
+      os << "unused";
+    os << ";\n};\n__constant__ const Arguments" << index << " kArguments"
+       << index << "[] = {\n";
+    for (const PhaseArguments &instance : kind.instances) {
+      os << "    {\n";
+      for (const PhaseArguments::Argument &argument : instance.getArguments())
+        os << "        " << argument.value << ", // " << argument.what << "\n";
+      os << "    },\n";
+    }
+    os << "};\n\n";
+    for (const Entry &entry : entries)
+      if (entry.kind == index)
+        os << "/// " << entry.comment << "\n";
+    os << "static __device__ __forceinline__ void " << kind.name
+       << "(const Params &p, const Arguments" << index
+       << " &a, mega::u8 *shared, Ring &ring) {\n"
+       << kind.body << "}\n\n";
+    if (prefetch && !kind.prefetch.empty())
+      os << "/// Starts copying what this CTA reads first in " << kind.name
+         << ".\n"
+         << "static __device__ __forceinline__ void prefetch_" << kind.name
+         << "(const Params &p, const Arguments" << index
+         << " &a, mega::u8 *shared, Ring &ring) {\n"
+         << kind.prefetch << "}\n\n";
+  }
+}
+
+void PhaseList::emitSchedule(llvm::raw_ostream &os) const {
+  os << "/// Phases in order: whose code, with which arguments. A grid barrier "
+        "stands\n/// between neighbours, for the reasons given.\n"
+     << "struct Phase {\n  int kind, instance;\n};\n"
+     << "__constant__ const Phase kPhases[] = {\n";
+  auto entry = entries.begin();
+  for (Operation &op : KernelOp(model.getKernel()).getBody().front()) {
+    if (auto barrier = dyn_cast<GridBarrierOp>(op))
+      for (auto reason : barrier.getCovers().getAsRange<StringAttr>())
+        os << "    // barrier: " << reason.getValue() << "\n";
+    if (isa<PhaseOp>(op)) {
+      os << "    {" << entry->kind << ", " << entry->instance << "}, // "
+         << entry->comment << "\n";
+      ++entry;
+    }
+  }
+  os << "};\n\n";
+}
+
+void PhaseList::emitLoop(const EmitterOptions &options,
+                         llvm::raw_ostream &os) const {
+  int64_t stamps = KernelOp(model.getKernel()).getWorkspaceBytes();
+  auto stamp = [&](StringRef which) {
+    if (options.instrument)
+      os << "    mega::stamp" << which << "(p.workspace + " << stamps
+         << ", phase);\n";
+  };
+  os << "#pragma unroll 1\n  for (int phase = 0; phase < " << entries.size()
+     << "; ++phase) {\n";
+  stamp("Begin");
+  os << "    switch (kPhases[phase].kind) {\n";
+  for (auto [index, kind] : llvm::enumerate(kinds))
+    os << "    case " << index << ":\n      " << kind.name
+       << "(p, kArguments" << index
+       << "[kPhases[phase].instance], shared, ring);\n      break;\n";
+  os << "    }\n";
+  stamp("End");
+  os << "    if (phase + 1 == " << entries.size() << ")\n      break;\n";
+  bool any = llvm::any_of(
+      kinds, [](const PhaseKind &kind) { return !kind.prefetch.empty(); });
+  if (options.prefetchWeights && any) {
+    os << "    switch (kPhases[phase + 1].kind) {\n";
+    for (auto [index, kind] : llvm::enumerate(kinds))
+      if (!kind.prefetch.empty())
+        os << "    case " << index << ":\n      prefetch_" << kind.name
+           << "(p, kArguments" << index
+           << "[kPhases[phase + 1].instance], shared, ring);\n"
+           << "      break;\n";
+    os << "    }\n";
+  }
+  os << "    mega::GridBarrier::arriveAndWait("
+        "reinterpret_cast<mega::u32 *>(p.workspace));\n  }\n";
 }
 
 FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
@@ -132,7 +246,19 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
   KernelModel model(kernel);
   EmittedKernel result;
   result.entry = "megalith_" + toIdentifier(kernel.getSymName());
-  result.sharedBytes = 0;
+  PhaseList phases(model);
+  for (PhaseOp phase : kernel.getBody().getOps<PhaseOp>())
+    if (failed(phases.add(phase, result)))
+      return failure();
+  if (result.sharedBytes > model.getTarget().getSharedBytes())
+    return kernel.emitOpError("needs ")
+           << result.sharedBytes
+           << " bytes of shared memory, expected at most the target's "
+           << model.getTarget().getSharedBytes();
+  if (options.instrument)
+    result.stampBytes =
+        result.phaseBytes.size() * model.getTarget().getCtas() * 8;
+
   llvm::raw_string_ostream os(result.source);
   os << "// One decode step of '" << kernel.getSymName()
      << "' as one cooperative kernel, written by megalithc.\n"
@@ -144,52 +270,19 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
   emitDeviceCode(os);
   emitParameters(kernel, os);
   emitRopeTables(kernel, os);
-
-  auto phases = llvm::to_vector(kernel.getBody().getOps<PhaseOp>());
-  SmallVector<std::string> functions;
-  for (auto [index, phase] : llvm::enumerate(phases)) {
-    PhaseOp next = index + 1 < phases.size() ? phases[index + 1] : PhaseOp();
-    FailureOr<EmittedPhase> emitted =
-        emitPhase(phase, next, model, options, os);
-    if (failed(emitted))
-      return failure();
-    functions.push_back(emitted->function);
-    result.sharedBytes = std::max(result.sharedBytes, emitted->sharedBytes);
-    result.phaseBytes.push_back(emitted->weightBytes);
-  }
-  if (result.sharedBytes > model.getTarget().getSharedBytes())
-    return kernel.emitOpError("needs ")
-           << result.sharedBytes
-           << " bytes of shared memory, expected at most the target's "
-           << model.getTarget().getSharedBytes();
-
+  os << "/// Weight units on their way, " << KernelModel::kRingSlots
+     << " a warp.\nusing Ring = mega::UnitRing<" << KernelModel::kRingSlots
+     << ", " << model.ringSlotBytes() << ", " << model.threads() / 32
+     << ">;\n\n";
+  phases.emitKinds(os, options.prefetchWeights);
+  phases.emitSchedule(os);
   os << "extern \"C\" __global__ void __launch_bounds__(" << model.threads()
      << ", 1)\n"
      << result.entry << "(const Params p) {\n"
-     << "  extern __shared__ __align__(128) mega::u8 shared[];\n";
-  auto function = functions.begin();
-  int64_t phase = 0;
-  auto stamp = [&](StringRef which) {
-    if (options.instrument)
-      os << "  mega::stamp" << which << "(p.workspace + "
-         << kernel.getWorkspaceBytes() << ", " << phase << ");\n";
-  };
-  for (Operation &op : kernel.getBody().front()) {
-    if (isa<PhaseOp>(op)) {
-      stamp("Begin");
-      os << "  " << *function++ << "(p, shared);\n";
-      stamp("End");
-      ++phase;
-    }
-    if (auto barrier = dyn_cast<GridBarrierOp>(op)) {
-      for (auto reason : barrier.getCovers().getAsRange<StringAttr>())
-        os << "  // " << reason.getValue() << "\n";
-      os << "  mega::GridBarrier::arriveAndWait("
-            "reinterpret_cast<mega::u32 *>(p.workspace));\n";
-    }
-  }
+     << "  extern __shared__ __align__(128) mega::u8 shared[];\n"
+     << "  Ring ring;\n  ring.init(shared + " << model.keptBytes() << ");\n"
+     << "  __syncthreads();\n";
+  phases.emitLoop(options, os);
   os << "}\n";
-  if (options.instrument)
-    result.stampBytes = phase * model.getTarget().getCtas() * 8;
   return result;
 }

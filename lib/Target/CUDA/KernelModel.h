@@ -57,6 +57,16 @@ public:
   /// Partial sums in `buffer`, written by a split anchor.
   PartialSums partialSums(mlir::Value buffer) const;
 
+  /// Shared memory that outlives phases, at the start: the last router's choice,
+  /// then the ring through which weight units come.
+  int64_t keptBytes() const { return kept; }
+  int64_t ringSlotBytes() const { return slotBytes; }
+  int64_t headerBytes() const {
+    return kept + threads() / 32 * kRingSlots * (slotBytes + 8);
+  }
+  /// Units in flight a warp: with 16 warps, 70 KB an SM.
+  static constexpr int64_t kRingSlots = 4;
+
   /// Quantised linears of a stage, in tile order: one list of tiles.
   static llvm::SmallVector<LinearOp> quantLinears(StageOp stage);
 
@@ -66,6 +76,7 @@ private:
   llvm::StringMap<int64_t> offsets;
   llvm::StringMap<bool> pairs;
   llvm::StringMap<int64_t> stateIndices;
+  int64_t kept = 16, slotBytes = 0;
 };
 
 } // namespace mega

@@ -72,8 +72,8 @@ std::string StageEmitter::pointerTo(Value buffer) {
   auto alloc = buffer.getDefiningOp<AllocOp>();
   name = fresh("buffer");
   os << "  auto *const " << name << " = reinterpret_cast<" << type
-     << " *>(p.workspace + " << *alloc.getOffset() << "); // "
-     << alloc.getName() << "\n";
+     << " *>(p.workspace + "
+     << arguments.add(alloc.getName(), *alloc.getOffset()) << ");\n";
   return name;
 }
 
@@ -83,9 +83,17 @@ std::string StageEmitter::statePointer(StringRef state) {
     return name;
   name = fresh("state");
   os << "  auto *const " << name << " = reinterpret_cast<"
-     << storageType(model.stateType(state).getElementType()) << " *>(p.state["
-     << model.stateIndex(state) << "]); // " << state << "\n";
+     << storageType(model.stateType(state).getElementType()) << " *>("
+     << stateAddress(state) << ");\n";
   return name;
+}
+
+std::string StageEmitter::weightAddress(StringRef weight) {
+  return "p.weights + " + arguments.add(weight, model.rawOffset(weight));
+}
+
+std::string StageEmitter::stateAddress(StringRef state) {
+  return "p.state[" + arguments.add(state, model.stateIndex(state)) + "]";
 }
 
 std::string StageEmitter::rounded(Value value, const std::string &expression) {
@@ -305,8 +313,8 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
   int64_t row = type.getShape().back(), rows = type.getNumElements() / row;
   std::string weight = fresh("weight");
   os << "  auto *const " << weight
-     << " = reinterpret_cast<const mega::u16 *>(p.weights + "
-     << model.rawOffset(op.getWeight()) << "); // " << op.getWeight() << "\n";
+     << " = reinterpret_cast<const mega::u16 *>("
+     << weightAddress(op.getWeight()) << ");\n";
   ElementExpr input = values[op.getX()].at;
   PrologueValue &out = declareActivation(op.getResult());
   int64_t padded = out.length / rows;
@@ -361,23 +369,25 @@ void StageEmitter::emitRouter(RouterOp op) {
   int64_t experts = typeOf(op.getLogits()).getNumElements();
   int64_t top = typeOf(op.getIds()).getNumElements();
   std::string ids = fresh("ids"), weights = fresh("gates");
-  auto declareArray = [&](const std::string &name, StringRef type,
-                          Value value) {
-    os << "  auto *const " << name << " = reinterpret_cast<" << type
-       << " *>(shared + " << reserve(top * 4) << ");\n";
-    values[value].shared = name;
-    values[value].at = [name](const std::string &i) {
-      return name + "[" + i + "]";
-    };
+  // The choice stays at the start of shared memory for the next phase's
+  // prefetch (KernelModel::keptBytes).
+  os << "  auto *const " << ids << " = reinterpret_cast<int *>(shared);\n";
+  values[op.getIds()].shared = ids;
+  values[op.getIds()].at = [ids](const std::string &i) {
+    return ids + "[" + i + "]";
   };
-  declareArray(ids, "int", op.getIds());
-  declareArray(weights, "float", op.getWeights());
+  os << "  auto *const " << weights << " = reinterpret_cast<float *>(shared + "
+     << reserve(top * 4) << ");\n";
+  values[op.getWeights()].shared = weights;
+  values[op.getWeights()].at = [weights](const std::string &i) {
+    return weights + "[" + i + "]";
+  };
   std::string bias = "0.0f";
   if (op.getBias()) {
     bool wide = cast<RankedTensorType>(model.weightType(*op.getBias()))
                     .getElementType()
                     .isF32();
-    std::string address = "p.weights + " + str(model.rawOffset(*op.getBias()));
+    std::string address = weightAddress(*op.getBias());
     bias = wide ? "mega::loadConstantFloat(reinterpret_cast<const float *>(" +
                       address + ") + e)"
                 : "mega::bf16ToFloat(mega::loadConstantBf16(reinterpret_cast<"

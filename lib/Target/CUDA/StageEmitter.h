@@ -10,6 +10,7 @@
 #define MEGA_LIB_TARGET_CUDA_STAGEEMITTER_H
 
 #include "KernelModel.h"
+#include "PhaseArguments.h"
 
 #include "mega/Target/CUDA/EmitterOptions.h"
 
@@ -42,8 +43,10 @@ struct TileValue {
 
 class StageEmitter {
 public:
-  StageEmitter(const KernelModel &model, llvm::raw_ostream &os)
-      : model(model), os(os) {}
+  StageEmitter(const KernelModel &model, PhaseArguments &arguments,
+               llvm::raw_ostream &os)
+      : model(model), arguments(arguments), os(os),
+        sharedBytes(model.headerBytes()) {}
 
   /// Emits the statements of `stage`, indented for a function body.
   mlir::LogicalResult emit(StageOp stage);
@@ -54,10 +57,10 @@ public:
   /// Weight bytes that all CTAs together read in the stage.
   int64_t getWeightBytes() const { return weightBytes; }
 
-  /// Statements that ask L2 for what this CTA will read first in `stage`; one
-  /// thread runs them. Nothing for weights that depend on run-time data.
-  static void emitPrefetch(const KernelModel &model, StageOp stage,
-                           llvm::raw_ostream &os);
+  /// Statements that start the copies of what this CTA reads first in `stage`;
+  /// the whole CTA runs them at the end of the phase before. Nothing for
+  /// weights whose addresses are not known then.
+  void emitPrefetch(StageOp stage);
 
 private:
   //===--------------------------------------------------------------------===//
@@ -104,6 +107,9 @@ private:
 
   /// Declares quantGemv's scratch; returns its name.
   std::string declareGemvScratch();
+  /// The unit address of an expert's down projection, as a lambda's body; `ids`
+  /// is an int array.
+  std::string downAddress(ExpertDownOp op, llvm::StringRef ids);
   /// Declares "Range steps": this CTA's run of `tiles` tiles of `steps` steps.
   void emitStepRange(int64_t tiles, int64_t steps, bool split);
   /// Stores a split anchor's partial sums from inside a sink.
@@ -129,13 +135,21 @@ private:
   static std::string rounded(mlir::Value value, const std::string &expression);
   std::string at(mlir::Value value, const std::string &index);
 
+  /// Address of a weight in the arena, and of a state.
+  std::string weightAddress(llvm::StringRef weight);
+  std::string stateAddress(llvm::StringRef state);
+  /// Address of a unit of one of several weights whose tiles form one list, in
+  /// the variables `tile` and `step`.
+  std::string unitAddress(llvm::SmallVector<LinearOp> linears);
+
   const KernelModel &model;
+  PhaseArguments &arguments;
   llvm::raw_ostream &os;
   llvm::DenseMap<mlir::Value, PrologueValue> values;
   llvm::DenseMap<mlir::Value, TileValue> tileValues;
   llvm::DenseMap<mlir::Value, std::string> pointers;
   llvm::StringMap<std::string> statePointers;
-  int64_t sharedBytes = 0;
+  int64_t sharedBytes;
   int64_t weightBytes = 0;
   unsigned nextName = 0;
 };

@@ -55,16 +55,6 @@ __device__ __forceinline__ u32 mulBf16x2(u32 a, u32 b) {
   return result;
 }
 
-/// Codes at nibbles 0 and 4 of `word` as the bf16 pair (128 + low, 128 + high):
-/// 0x4300 is bf16 128, whose last four mantissa bits count ones.
-__device__ __forceinline__ u32 codesToBf16x2(u32 word) {
-  u32 result;
-  asm("lop3.b32 %0, %1, 0x000F000F, 0x43004300, 0xEA;"
-      : "=r"(result)
-      : "r"(word));
-  return result;
-}
-
 /// One half of a pair in both halves.
 __device__ __forceinline__ u32 broadcastLow(u32 pair) {
   return __byte_perm(pair, 0, 0x1010);

@@ -9,22 +9,31 @@
 
 namespace mega {
 
+/// L2 policy of data that a step reads once: the first to go, so that it does
+/// not push out what the step reads again (activations, state, instructions).
+__device__ __forceinline__ u64 streamPolicy() {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
 /// 16 bytes of an immutable stream; `address` is 16-byte aligned.
 __device__ __forceinline__ uint4 loadConstant16(const void *address) {
   uint4 v;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 "
-               "{%0, %1, %2, %3}, [%4];"
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 "
+               "{%0, %1, %2, %3}, [%4], %5;"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(address));
+               : "l"(address), "l"(streamPolicy()));
   return v;
 }
 
 /// 8 bytes of an immutable stream; `address` is 8-byte aligned.
 __device__ __forceinline__ uint2 loadConstant8(const void *address) {
   uint2 v;
-  asm volatile("ld.global.nc.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v2.u32 {%0, %1}, "
+               "[%2], %3;"
                : "=r"(v.x), "=r"(v.y)
-               : "l"(address));
+               : "l"(address), "l"(streamPolicy()));
   return v;
 }
 

@@ -4,31 +4,51 @@
 
 namespace mega {
 
-/// Computes rows `rows`, a warp each; `sink(row, value)` is called by one lane.
-/// kInputs is a multiple of 8; rows are 16-byte aligned.
+template <int kWarps> struct DenseScratch {
+  float partial[kWarps];
+};
+
+/// Computes rows `rows`; `sink(row, value)` is called by one thread each. The
+/// CTA's warps share a row out when there are fewer rows than warps, so that a
+/// row is one trip to memory. kInputs is a multiple of 8; rows are 16-byte
+/// aligned.
 template <int kInputs, int kThreads, typename Sink>
-__device__ __forceinline__ void denseGemv(Range rows, const u16 *weights,
-                                          const u16 *x, const Sink &sink) {
-  const int lane = threadIdx.x % 32;
-  for (int row = rows.begin + int(threadIdx.x) / 32; row < rows.end;
-       row += kThreads / 32) {
-    const u16 *line = weights + u64(row) * kInputs;
+__device__ __forceinline__ void
+denseGemv(Range rows, const u16 *weights, const u16 *x,
+          DenseScratch<kThreads / 32> &scratch, const Sink &sink) {
+  constexpr int kWarps = kThreads / 32, kPieces = kInputs / 8;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (int base = rows.begin; base < rows.end; base += kWarps) {
+    const int count = min(kWarps, rows.end - base);
+    const int parts = kWarps / count;
+    const int own = warp / parts, part = warp % parts;
     float sum = 0;
+    if (own < count) {
+      const u16 *line = weights + u64(base + own) * kInputs;
 #pragma unroll 4
-    for (int i = lane * 8; i < kInputs; i += 32 * 8) {
-      const uint4 w = loadConstant16(line + i);
-      const uint4 v = *reinterpret_cast<const uint4 *>(x + i);
-      const u32 ws[4] = {w.x, w.y, w.z, w.w}, vs[4] = {v.x, v.y, v.z, v.w};
+      for (int i = part * 32 + lane; i < kPieces; i += parts * 32) {
+        const uint4 w = loadConstant16(line + i * 8);
+        const uint4 v = *reinterpret_cast<const uint4 *>(x + i * 8);
+        const u32 ws[4] = {w.x, w.y, w.z, w.w}, vs[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        sum = fmaf(bf16ToFloat(u16(ws[j])), bf16ToFloat(u16(vs[j])), sum);
-        sum = fmaf(bf16ToFloat(u16(ws[j] >> 16)), bf16ToFloat(u16(vs[j] >> 16)),
-                   sum);
+        for (int j = 0; j < 4; ++j) {
+          sum = fmaf(bf16ToFloat(u16(ws[j])), bf16ToFloat(u16(vs[j])), sum);
+          sum = fmaf(bf16ToFloat(u16(ws[j] >> 16)),
+                     bf16ToFloat(u16(vs[j] >> 16)), sum);
+        }
       }
     }
     sum = warpSum(sum);
     if (lane == 0)
-      sink(row, sum);
+      scratch.partial[warp] = sum;
+    __syncthreads();
+    if (int(threadIdx.x) < count) {
+      sum = 0;
+      for (int i = 0; i < parts; ++i)
+        sum += scratch.partial[threadIdx.x * parts + i];
+      sink(base + int(threadIdx.x), sum);
+    }
+    __syncthreads();
   }
 }
 

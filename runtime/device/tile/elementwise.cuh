@@ -27,13 +27,40 @@ __device__ __forceinline__ float shortConv(u16 *state, const u16 *taps,
   return sum;
 }
 
+/// Sine and cosine of a non-negative angle. One step of range reduction in f64
+/// keeps full f32 accuracy far beyond any context length and, unlike sincosf,
+/// needs no table in local memory. Polynomials: Cephes sinf and cosf.
+__device__ __forceinline__ void sineCosine(float angle, float &sine,
+                                           float &cosine) {
+  const double quarters = rint(double(angle) * 0.63661977236758134);
+  const float r = float(fma(quarters, -1.5707963267948966, double(angle)));
+  const int quadrant = int(quarters) & 3;
+  const float z = r * r;
+  const float s =
+      fmaf(fmaf(fmaf(-1.9515295891e-4f, z, 8.3321608736e-3f), z,
+                -1.6666654611e-1f) *
+               z,
+           r, r);
+  const float c = fmaf(fmaf(fmaf(2.443315711809948e-5f, z,
+                                 -1.388731625493765e-3f),
+                            z, 4.166664568298827e-2f) *
+                           z,
+                       z, fmaf(-0.5f, z, 1.0f));
+  sine = quadrant & 1 ? c : s;
+  cosine = quadrant & 1 ? s : c;
+  if (quadrant & 2)
+    sine = -sine;
+  if ((quadrant + 1) & 2)
+    cosine = -cosine;
+}
+
 /// Element of a rotated pair: `own` and `other` are its members, `odd` says
 /// which one is asked for (RoFormer, equation 34).
 __device__ __forceinline__ float rotate(float own, float other, bool odd,
                                         float frequency, int position) {
   const float angle = float(position) * frequency;
   float sine, cosine;
-  sincosf(angle, &sine, &cosine);
+  sineCosine(angle, sine, cosine);
   return odd ? own * cosine + other * sine : own * cosine - other * sine;
 }
 

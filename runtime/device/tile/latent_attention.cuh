@@ -61,7 +61,7 @@ latentQuery(const Q &q, LatentQueryScratch<kThreads> &scratch,
 #pragma unroll
     for (int w = 0; w < kWarps; ++w)
       sum += scratch.partial[w][c];
-    sink(c, sum);
+    sink(c, sum * kUnitScale);
   }
   __syncthreads();
 }
@@ -117,6 +117,8 @@ latentScores(Range rows, const u16 *latent, const u16 *rope, float scale,
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int g = lane / 4, t = lane % 4;
 
+  // Six loads at a time in flight a thread.
+#pragma unroll 6
   for (int i = threadIdx.x; i < kHeads * kWidth; i += kThreads) {
     const int h = i / kWidth, c = i % kWidth;
     float value = c < kLatent + kRope ? query(h, c) : 0.0f;
@@ -289,22 +291,43 @@ latentValue(int chunks, const Maximum &maximum, const Sum &sum,
             const UnitAddress &unit, const Sink &sink) {
   constexpr int kWarps = kThreads / 32, kRows = kThreads / 128;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  float top = __int_as_float(0xff800000);
-  for (int i = lane; i < chunks; i += 32)
-    top = fmaxf(top, maximum(i));
+  const int c = threadIdx.x % 128, row = threadIdx.x / 128;
+  // Everything is asked for before anything is used: one trip to L2.
+  constexpr int kOwn = (kChunks + 31) / 32;
+  constexpr int kOwnRows = (kChunks + kRows - 1) / kRows;
+  float parts[kOwnRows], tops[kOwn], sums[kOwn];
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    const int chunk = lane + 32 * i;
+    tops[i] = chunk < chunks ? maximum(chunk) : __int_as_float(0xff800000);
+    sums[i] = chunk < chunks ? sum(chunk) : 0.0f;
+  }
+#pragma unroll
+  for (int i = 0; i < kOwnRows; ++i)
+    parts[i] = row + i * kRows < chunks ? context(row + i * kRows, c) : 0.0f;
+  float top = tops[0];
+#pragma unroll
+  for (int i = 1; i < kOwn; ++i)
+    top = fmaxf(top, tops[i]);
   top = warpMax(top);
   float total = 0;
-  for (int i = lane; i < chunks; i += 32)
-    total += sum(i) * expf(maximum(i) - top);
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    tops[i] = expf(tops[i] - top);
+    total += sums[i] * tops[i];
+  }
   total = warpSum(total);
-  for (int i = threadIdx.x; i < chunks; i += kThreads)
-    scratch.factor[i] = expf(maximum(i) - top) / total;
+  if (warp == 0)
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i)
+      if (lane + 32 * i < kChunks)
+        scratch.factor[lane + 32 * i] = tops[i] / total;
   __syncthreads();
-  const int c = threadIdx.x % 128, row = threadIdx.x / 128;
   float joined = 0;
-#pragma unroll 8
-  for (int i = row; i < chunks; i += kRows)
-    joined = fmaf(scratch.factor[i], context(i, c), joined);
+#pragma unroll
+  for (int i = 0; i < kOwnRows; ++i)
+    if (row + i * kRows < chunks)
+      joined = fmaf(scratch.factor[row + i * kRows], parts[i], joined);
   scratch.partial[row][c] = joined;
   __syncthreads();
   const Activation<3, 128> x{scratch.planes};

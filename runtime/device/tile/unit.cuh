@@ -5,12 +5,16 @@
 
 namespace mega {
 
+/// Weights come out of a unit times 2^-20 (docs/bundle-format.md says why); the
+/// sums over them are multiplied by this, which is exact.
+constexpr float kUnitScale = 1048576.0f;
+
 /// A lane's part of a unit, in registers. kSets groups lie along the inputs.
 template <int kSets> struct Unit {
   static constexpr int kBytes = 1024 + 64 * kSets;
 
   uint4 low, high;
-  uint2 scales[kSets];    ///< .x: scale, 128 + zero of row g; .y: of row g + 8
+  uint2 scales[kSets]; ///< .x: scale and zero of row g; .y: of row g + 8
 
   __device__ __forceinline__ void load(const u8 *unit) {
     const int lane = threadIdx.x % 32;
@@ -21,23 +25,36 @@ template <int kSets> struct Unit {
       scales[set] = loadConstant8(unit + 1024 + 64 * set + 8 * (lane / 4));
   }
 
+  /// From shared memory.
+  __device__ __forceinline__ void loadShared(const u8 *unit) {
+    const int lane = threadIdx.x % 32;
+    low = *reinterpret_cast<const uint4 *>(unit + 16 * lane);
+    high = *reinterpret_cast<const uint4 *>(unit + 512 + 16 * lane);
+#pragma unroll
+    for (int set = 0; set < kSets; ++set)
+      scales[set] = *reinterpret_cast<const uint2 *>(unit + 1024 + 64 * set +
+                                                     8 * (lane / 4));
+  }
+
   __device__ __forceinline__ u32 word(int m) const {
     const uint4 &half = m < 4 ? low : high;
     const int i = m % 4;
     return i == 0 ? half.x : i == 1 ? half.y : i == 2 ? half.z : half.w;
   }
 
-  /// The A operand of mma m, dequantised: each weight is the bf16 number
-  /// bf16((code - zero) * scale), with the rounding of the description.
+  /// The A operand of mma m, dequantised: each weight is 2^-20 times the bf16
+  /// number bf16((code - zero) * scale), with the rounding of the description.
+  /// A code in bits 0..3 or 4..7 of a bf16 is a number as it lies.
   __device__ __forceinline__ void operand(int m, u32 (&a)[4]) const {
     const uint2 s = scales[m / 2 * kSets / 4];
-    const u32 q = word(m);
+    const u32 q = word(m), next = q >> 8;
     const u32 upperScale = broadcastLow(s.x), upperZero = broadcastHigh(s.x);
     const u32 lowerScale = broadcastLow(s.y), lowerZero = broadcastHigh(s.y);
-    a[0] = mulBf16x2(subBf16x2(codesToBf16x2(q), upperZero), upperScale);
-    a[1] = mulBf16x2(subBf16x2(codesToBf16x2(q >> 4), lowerZero), lowerScale);
-    a[2] = mulBf16x2(subBf16x2(codesToBf16x2(q >> 8), upperZero), upperScale);
-    a[3] = mulBf16x2(subBf16x2(codesToBf16x2(q >> 12), lowerZero), lowerScale);
+    const u32 upper = 0x000F000Fu, lower = 0x00F000F0u;
+    a[0] = mulBf16x2(subBf16x2(q & upper, upperZero), upperScale);
+    a[1] = mulBf16x2(subBf16x2(q & lower, lowerZero), lowerScale);
+    a[2] = mulBf16x2(subBf16x2(next & upper, upperZero), upperScale);
+    a[3] = mulBf16x2(subBf16x2(next & lower, lowerZero), lowerScale);
   }
 
   /// c += unit * b. Even and odd mma use separate sums, so that two chains run.
@@ -71,7 +88,7 @@ __device__ __forceinline__ float2 sumLevels(const float (&even)[4],
     upper = (upperNext + (even[1] + odd[1])) + upper;
     lower = (lowerNext + (even[3] + odd[3])) + lower;
   }
-  return {upper, lower};
+  return {upper * kUnitScale, lower * kUnitScale};
 }
 
 } // namespace mega

@@ -8,8 +8,9 @@
 namespace mega {
 
 struct EmitterOptions {
-  /// Ask L2 for the next phase's weights before each grid barrier. Weights are
-  /// immutable, so this is legal anywhere; expert weights wait for the router.
+  /// Start copying the next phase's weights before each grid barrier. Weights
+  /// are immutable, so this is legal anywhere; routed experts' wait until the
+  /// choice is known.
   bool prefetchWeights = true;
   /// Stamp the SM clock when a CTA starts and ends each phase, in a probe that
   /// lies behind the planned workspace. Off, it costs nothing.

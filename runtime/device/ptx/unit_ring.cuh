@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A warp's private ring of weight units in shared memory, filled by
+/// asynchronous copies that the warp itself starts. Weights are immutable, so a
+/// copy may be started before a grid barrier and waited for after it: that is
+/// what keeps memory busy while CTAs wait for each other. What is in flight is
+/// bounded by the ring, kSlots units a warp, because more only makes every
+/// other access slower.
+
+namespace mega {
+
+/// kSlots is a power of two; a slot holds kSlotBytes, a multiple of 16.
+template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
+  static constexpr int kDepth = kSlots;
+  static constexpr int kBytes = kWarps * kSlots * (kSlotBytes + 8);
+
+  u32 slots;    ///< shared address of this warp's first slot
+  u32 barriers; ///< of its mbarriers
+  u8 *base;     ///< generic address of `slots`
+  u32 issued, taken;
+
+  /// `shared` is 16-byte aligned and holds kBytes; called by every thread once,
+  /// before a CTA barrier.
+  __device__ __forceinline__ void init(u8 *shared) {
+    const int warp = threadIdx.x / 32;
+    base = shared + warp * kSlots * kSlotBytes;
+    slots = u32(__cvta_generic_to_shared(base));
+    barriers = u32(__cvta_generic_to_shared(
+        shared + kWarps * kSlots * kSlotBytes + warp * kSlots * 8));
+    issued = taken = 0;
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x % 32 == 0) {
+      for (int slot = 0; slot < kSlots; ++slot)
+        asm volatile("mbarrier.init.shared.b64 [%0], 1;"
+                     :
+                     : "r"(barriers + slot * 8)
+                     : "memory");
+      asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
+    }
+    __syncwarp();
+#endif
+  }
+
+  /// Units whose copy was started and that were not taken yet.
+  __device__ __forceinline__ int pending() const { return int(issued - taken); }
+
+  /// Starts the copy of `bytes` (a multiple of 16) from `unit`; the ring must
+  /// not be full. Whole warp.
+  __device__ __forceinline__ void issue(const u8 *unit, u32 bytes) {
+    const u32 slot = issued % kSlots;
+    const u32 destination = slots + slot * kSlotBytes;
+    const int lane = threadIdx.x % 32;
+#if __CUDA_ARCH__ >= 900
+    // PTX ISA, cp.async.bulk: the mbarrier counts the bytes that arrive.
+    if (lane == 0) {
+      const u32 barrier = barriers + slot * 8;
+      asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
+                   :
+                   : "r"(barrier), "r"(bytes)
+                   : "memory");
+      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::"
+                   "complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
+                   :
+                   : "r"(destination), "l"(unit), "r"(bytes), "r"(barrier),
+                     "l"(streamPolicy())
+                   : "memory");
+    }
+#else
+    for (u32 at = lane * 16; at < bytes; at += 32 * 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                   :
+                   : "r"(destination + at), "l"(unit + at)
+                   : "memory");
+    asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+    ++issued;
+  }
+
+  /// Waits for the oldest unit and gives its address. Whole warp.
+  __device__ __forceinline__ const u8 *wait() {
+    const u32 slot = taken % kSlots;
+#if __CUDA_ARCH__ >= 900
+    const u32 parity = taken / kSlots % 2;
+    u32 done;
+    do {
+      asm volatile("{\n\t.reg .pred p;\n\t"
+                   "mbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n\t"
+                   "selp.u32 %0, 1, 0, p;\n\t}"
+                   : "=r"(done)
+                   : "r"(barriers + slot * 8), "r"(parity)
+                   : "memory");
+    } while (!done);
+#else
+    // Groups finish in order: all but the younger ones must be done.
+    switch (issued - taken) {
+    case 1:
+      asm volatile("cp.async.wait_group 0;" : : : "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.wait_group 1;" : : : "memory");
+      break;
+    case 3:
+      asm volatile("cp.async.wait_group 2;" : : : "memory");
+      break;
+    default:
+      asm volatile("cp.async.wait_group 3;" : : : "memory");
+      break;
+    }
+    __syncwarp();
+#endif
+    return base + slot * kSlotBytes;
+  }
+
+  /// Gives the oldest unit's slot back: no lane reads it any more. Whole warp.
+  __device__ __forceinline__ void release() {
+    __syncwarp();
+    ++taken;
+  }
+};
+
+} // namespace mega

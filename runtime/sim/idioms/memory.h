@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Twin of runtime/device/ptx/memory.cuh.
+
+namespace mega {
+
+/// Reads a `type` with the cache operator of the text's `function`.
+#define MEGA_SIM_LOAD(function, type, pointer)                                 \
+  inline type function(const pointer *address) {                               \
+    MEGA_SIM_OPCODE(opcode, #function, 0);                                     \
+    return sim::load<type>(address, sim::loadKindOf(opcode));  \
+  }
+
+MEGA_SIM_LOAD(loadConstant16, uint4, void)
+MEGA_SIM_LOAD(loadConstant8, uint2, void)
+MEGA_SIM_LOAD(loadConstantBf16, u16, u16)
+MEGA_SIM_LOAD(loadConstantFloat, float, float)
+MEGA_SIM_LOAD(loadShared16, uint4, void)
+MEGA_SIM_LOAD(loadSharedFloat, float, float)
+MEGA_SIM_LOAD(loadSharedBf16, u16, u16)
+MEGA_SIM_LOAD(loadSharedInt, int, int)
+#undef MEGA_SIM_LOAD
+
+/// Hints have no meaning here.
+inline void prefetchL2(const void *, u32) {}
+inline u64 streamPolicy() { return 0; }
+
+} // namespace mega

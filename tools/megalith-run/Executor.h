@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Something that can run a block: the interpreter, or a kernel on a GPU.
+
+#ifndef MEGA_TOOLS_RUN_EXECUTOR_H
+#define MEGA_TOOLS_RUN_EXECUTOR_H
+
+#include "Description.h"
+
+#include "mega/runtime/TensorMap.h"
+
+#include <limits>
+
+namespace mega::run {
+
+/// What a router chose.
+struct Choice {
+  std::string probe;
+  std::vector<int32_t> ids;
+  /// How far the reference is from another choice; NaN if not known.
+  float gap = std::numeric_limits<float>::quiet_NaN();
+};
+
+/// Runs one block, many times over.
+class Executor {
+public:
+  virtual ~Executor() = default;
+
+  /// Puts state and position where a run starts.
+  virtual llvm::Error begin(const megalith::TensorMap &states,
+                            int64_t position) = 0;
+
+  /// One token.
+  virtual llvm::Expected<megalith::Tensor>
+  step(const megalith::Tensor &hidden) = 0;
+
+  /// What the routers chose in the last step.
+  virtual llvm::Expected<std::vector<Choice>> choices() = 0;
+
+  /// A state as it is now.
+  virtual llvm::Expected<megalith::Tensor>
+  state(const megalith::StateDesc &desc) = 0;
+
+  /// Mean microseconds of `count` more steps back to back; 0 if this executor
+  /// has no clock of its own.
+  virtual llvm::Expected<double> timeSteps(const megalith::Tensor &hidden,
+                                           int64_t count) {
+    return 0.0;
+  }
+
+  /// Who runs: "reference", or the device's name.
+  virtual std::string name() const = 0;
+};
+
+/// The interpreter on the description's text. `weights` must outlive it.
+llvm::Expected<std::unique_ptr<Executor>>
+makeReferenceExecutor(const Description &description,
+                      const megalith::TensorMap &weights, unsigned threads);
+
+/// The bundle's kernel on a device, with room for `rows` rows in each cache.
+llvm::Expected<std::unique_ptr<Executor>>
+makeCudaExecutor(const Description &description,
+                 const megalith::TensorMap &weights, int device, int64_t rows);
+
+} // namespace mega::run
+
+#endif // MEGA_TOOLS_RUN_EXECUTOR_H

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The command line of megalith-run.
+
+#include "Options.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+using namespace mega::run;
+
+static cl::OptionCategory category("megalith-run options");
+
+namespace {
+/// The flags as they are typed.
+struct Flags {
+  cl::opt<std::string> subject{cl::Positional, cl::Required,
+                               cl::desc("<block.mlir | bundle directory>"),
+                               cl::cat(category)};
+  cl::opt<Options::Target> target{
+      "target", cl::desc("What executes the block"),
+      cl::values(clEnumValN(Options::Target::Reference, "reference",
+                            "the interpreter on this host"),
+                 clEnumValN(Options::Target::Cuda, "cuda",
+                            "the bundle's kernel on a GPU")),
+      cl::init(Options::Target::Reference), cl::cat(category)};
+  cl::opt<std::string> bundle{"bundle",
+                              cl::desc("Bundle of the compiled kernel"),
+                              cl::value_desc("dir"), cl::cat(category)};
+  cl::opt<std::string> block{"block",
+                             cl::desc("Description of a bundle's block"),
+                             cl::value_desc("file"), cl::cat(category)};
+  cl::opt<std::string> check{
+      "check", cl::desc("Compare with another executor: 'reference'"),
+      cl::value_desc("executor"), cl::cat(category)};
+  cl::opt<std::string> weights{"weights",
+                               cl::desc("Weights (default random:1234)"),
+                               cl::value_desc("file | random:SEED"),
+                               cl::init("random:1234"), cl::cat(category)};
+  cl::opt<std::string> weightsPrefix{
+      "weights-prefix", cl::desc("Use only names with this prefix, less it"),
+      cl::value_desc("text"), cl::cat(category)};
+  cl::opt<bool> extraTensors{
+      "allow-extra-tensors",
+      cl::desc("Accept weight files with tensors the block does not name"),
+      cl::cat(category)};
+  cl::opt<std::string> state{"state",
+                             cl::desc("State before the first step (default "
+                                      "random:0)"),
+                             cl::value_desc("file | random:SEED"),
+                             cl::init("random:0"), cl::cat(category)};
+  cl::opt<std::string> statePrefix{
+      "state-prefix", cl::desc("Prefix of state names in the file"),
+      cl::value_desc("text"), cl::cat(category)};
+  cl::opt<std::string> input{
+      "input",
+      cl::desc("Hidden vectors, as step<t>/hidden_in (default random:1)"),
+      cl::value_desc("file | random:SEED"), cl::init("random:1"),
+      cl::cat(category)};
+  cl::opt<int64_t> context{
+      "context",
+      cl::desc("Tokens before the first step (default: the state "
+               "file's rows, or 0)"),
+      cl::value_desc("n"), cl::init(-1), cl::cat(category)};
+  cl::list<int64_t> contexts{
+      "contexts", cl::desc("Sweep: run every context and seed"),
+      cl::CommaSeparated, cl::value_desc("n,..."), cl::cat(category)};
+  cl::list<uint64_t> seeds{
+      "seeds", cl::desc("Sweep: state from seed s, tokens from seed s + 1"),
+      cl::CommaSeparated, cl::value_desc("s,..."), cl::cat(category)};
+  cl::opt<int64_t> steps{"steps", cl::desc("Tokens to run (default 1)"),
+                         cl::value_desc("k"), cl::init(1), cl::cat(category)};
+  cl::opt<std::string> feed{
+      "feed",
+      cl::desc("Next token: 'fresh' (default), or the last 'output'; the "
+               "latter is reported, not judged"),
+      cl::value_desc("kind"), cl::init("fresh"), cl::cat(category)};
+  cl::opt<bool> noise{
+      "noise",
+      cl::desc("Also report how far 0.1% input noise moves the reference"),
+      cl::cat(category)};
+  cl::opt<int64_t> timedSteps{
+      "time", cl::desc("Time this many more steps, back to back, by events"),
+      cl::value_desc("k"), cl::init(0), cl::cat(category)};
+  cl::opt<std::string> output{"output",
+                              cl::desc("Write outputs, probes and final state"),
+                              cl::value_desc("file"), cl::cat(category)};
+  cl::opt<unsigned> threads{"host-threads",
+                            cl::desc("Host threads (default: all cores)"),
+                            cl::value_desc("n"), cl::cat(category)};
+  cl::opt<int> device{"device", cl::desc("CUDA device (default 0)"),
+                      cl::value_desc("n"), cl::cat(category)};
+  cl::opt<double> minCosine{"min-cosine",
+                            cl::desc("Least cosine that passes a check"),
+                            cl::init(0.99999), cl::cat(category)};
+  cl::opt<double> maxError{
+      "max-error", cl::desc("Largest relative L2 error that passes a check"),
+      cl::init(3e-3), cl::cat(category)};
+  cl::opt<double> tieGap{
+      "tie-gap",
+      cl::desc("Largest logit gap at which another choice of experts counts "
+               "as a tie, not as a failure"),
+      cl::init(0.05), cl::cat(category)};
+};
+} // namespace
+
+/// An error of the command line.
+template <typename... Args>
+static Error usage(const char *format, Args &&...args) {
+  return createStringError(formatv(format, std::forward<Args>(args)...).str());
+}
+
+static Expected<Source> parseSource(StringRef flag, StringRef text) {
+  Source source;
+  if (text.consume_front("random:")) {
+    uint64_t seed;
+    if (text.getAsInteger(10, seed))
+      return usage("--{0} has seed '{1}', expected a non-negative integer",
+                   flag, text);
+    source.seed = seed;
+    return source;
+  }
+  if (text.empty())
+    return usage("--{0} is empty, expected a file or random:SEED", flag);
+  source.path = text.str();
+  return source;
+}
+
+/// Tells a bundle from a description, and wants what the target needs.
+static Error placeSubject(const Flags &flags, Options &options) {
+  options.block = flags.block;
+  options.bundle = flags.bundle;
+  std::string &place =
+      sys::fs::is_directory(flags.subject) ? options.bundle : options.block;
+  if (!place.empty())
+    return usage("'{0}' and '{1}' are both given, expected one {2}", place,
+                 flags.subject,
+                 &place == &options.bundle ? "bundle" : "description");
+  place = flags.subject;
+  if (options.target == Options::Target::Cuda && options.bundle.empty())
+    return usage("--target=cuda has no compiled kernel, expected "
+                 "--bundle=DIR");
+  if (options.target == Options::Target::Reference && options.block.empty())
+    return usage("--target=reference has no description, expected a .mlir "
+                 "file");
+  if (options.check && options.block.empty())
+    return usage("--check=reference has no description, expected "
+                 "--block=FILE");
+  return Error::success();
+}
+
+/// The contexts and seeds to run.
+static Error placeCases(const Flags &flags, Options &options) {
+  options.sweep = !flags.contexts.empty() || !flags.seeds.empty();
+  options.contexts.assign(flags.contexts.begin(), flags.contexts.end());
+  options.seeds.assign(flags.seeds.begin(), flags.seeds.end());
+  if (options.sweep) {
+    if (!options.state.seed || !options.input.seed)
+      return usage("--contexts and --seeds want random state and input, but "
+                   "'{0}' is a file",
+                   options.state.seed ? options.input.path
+                                      : options.state.path);
+    if (!options.output.empty())
+      return usage("--output is given with --contexts or --seeds, expected a "
+                   "single run");
+    if (!options.contexts.empty() && flags.context.getNumOccurrences())
+      return usage("--context and --contexts are both given, expected one");
+  }
+  if (options.contexts.empty())
+    options.contexts = {flags.context};
+  if (options.seeds.empty())
+    options.seeds = {options.state.seed.value_or(0)};
+  bool given = flags.context.getNumOccurrences() || !flags.contexts.empty();
+  for (int64_t &context : options.contexts) {
+    if (given && context < 0)
+      return usage("--context has value {0}, expected a non-negative one",
+                   context);
+    if (!given && options.state.seed)
+      context = 0;
+  }
+  return Error::success();
+}
+
+/// Bounds of plain numbers and words.
+static Error checkValues(const Flags &flags) {
+  if (flags.check != "" && flags.check != "reference")
+    return usage("--check has value '{0}', expected 'reference'", flags.check);
+  if (flags.feed != "fresh" && flags.feed != "output")
+    return usage("--feed has value '{0}', expected 'fresh' or 'output'",
+                 flags.feed);
+  if (flags.steps < 1)
+    return usage("--steps has value {0}, expected 1 or more", flags.steps);
+  if (flags.timedSteps < 0)
+    return usage("--time has value {0}, expected 0 or more", flags.timedSteps);
+  if (flags.timedSteps > 0 && flags.target != Options::Target::Cuda)
+    return usage("--time measures a device, expected --target=cuda");
+  if (flags.check != "" && flags.target == Options::Target::Reference)
+    return usage("--check=reference compares the reference with itself, "
+                 "expected --target=cuda");
+  return Error::success();
+}
+
+Expected<Options> mega::run::parseOptions(int argc, char **argv) {
+  Flags flags;
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv,
+                              "Runs a decode block and checks its results\n");
+  Options options;
+  options.target = flags.target;
+  options.check = flags.check == "reference";
+  options.feedOutput = flags.feed == "output";
+  options.noise = flags.noise;
+  options.weightsPrefix = flags.weightsPrefix;
+  options.statePrefix = flags.statePrefix;
+  options.extraTensors = flags.extraTensors;
+  options.steps = flags.steps;
+  options.timedSteps = flags.timedSteps;
+  options.threads = flags.threads;
+  options.device = flags.device;
+  options.output = flags.output;
+  options.minCosine = flags.minCosine;
+  options.maxError = flags.maxError;
+  options.tieGap = flags.tieGap;
+  if (Error error = checkValues(flags))
+    return error;
+  for (auto [flag, text, place] :
+       {std::tuple("weights", &flags.weights, &options.weights),
+        std::tuple("state", &flags.state, &options.state),
+        std::tuple("input", &flags.input, &options.input)}) {
+    Expected<Source> source = parseSource(flag, *text);
+    if (!source)
+      return source.takeError();
+    *place = *source;
+  }
+  if (Error error = placeSubject(flags, options))
+    return error;
+  if (Error error = placeCases(flags, options))
+    return error;
+  return options;
+}

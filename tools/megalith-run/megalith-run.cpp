@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Runs a block on the reference interpreter or on a GPU, and compares the two.
+
+#include "Options.h"
+#include "Session.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+/// Prints an error the way compilers do; the exit code.
+static int report(llvm::Error error) {
+  llvm::errs() << "megalith-run: error: " << llvm::toString(std::move(error))
+               << "\n";
+  return 1;
+}
+
+int main(int argc, char **argv) {
+  auto options = mega::run::parseOptions(argc, argv);
+  if (!options)
+    return report(options.takeError());
+  auto passed = mega::run::runSession(*options);
+  if (!passed)
+    return report(passed.takeError());
+  return *passed ? 0 : 1;
+}
