@@ -3,6 +3,7 @@
 # What is a test, which tools it may call, and which features this build has.
 
 import os
+import shutil
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -42,3 +43,11 @@ llvm_config.add_tool_substitutions(
 # `nvrtc`: CUDA text can be compiled to a cubin. It needs no GPU.
 if os.path.exists(config.megalith_nvrtc_library):
     config.available_features.add("nvrtc")
+
+# `nvcc`: a CUDA toolkit's own compiler, as %nvcc. Nothing but a test needs it.
+cuda_homes = [os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
+cuda_bins = [os.path.join(home, "bin") for home in cuda_homes if home]
+nvcc = shutil.which("nvcc", path=os.pathsep.join(cuda_bins)) or shutil.which("nvcc")
+if nvcc:
+    config.available_features.add("nvcc")
+    config.substitutions.append(("%nvcc", nvcc))

@@ -765,7 +765,7 @@ void StageEmitter::emitPrefetch(StageOp stage) {
     int64_t tiles = 0;
     for (LinearOp linear : linears)
       tiles += linear.getTileCount();
-    os << "  mega::prefetchUnits<" << first.steps() << ", " << first.sets
+    os << "  mega::prefetchUnits<" << first.steps() << ", 0, " << first.sets
        << ", " << warps << ">(\n      "
        << stepRange(tiles, first.steps(),
                     linears.front().getTilingAttr().getSplit())
@@ -779,8 +779,8 @@ void StageEmitter::emitPrefetch(StageOp stage) {
     int64_t steps =
         typeOf(down.getHidden()).getDimSize(0) * weight.steps();
     os << "  const auto *const ids = reinterpret_cast<const int *>(shared);\n"
-       << "  mega::prefetchUnits<" << steps << ", " << weight.sets << ", "
-       << warps << ">(\n      "
+       << "  mega::prefetchUnits<" << steps << ", " << weight.steps() << ", "
+       << weight.sets << ", " << warps << ">(\n      "
        << stepRange(weight.tiles(), steps, down.getTilingAttr().getSplit())
        << ", ring, [&](int tile, int step) {\n"
        << downAddress(down, "ids") << "      });\n";

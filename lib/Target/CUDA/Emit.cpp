@@ -270,8 +270,8 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
   emitDeviceCode(os);
   emitParameters(kernel, os);
   emitRopeTables(kernel, os);
-  os << "/// Weight units on their way, " << KernelModel::kRingSlots
-     << " a warp.\nusing Ring = mega::UnitRing<" << KernelModel::kRingSlots
+  os << "/// Weights on their way, " << KernelModel::kRingSlots
+     << " bursts a warp.\nusing Ring = mega::UnitRing<" << KernelModel::kRingSlots
      << ", " << model.ringSlotBytes() << ", " << model.threads() / 32
      << ">;\n\n";
   phases.emitKinds(os, options.prefetchWeights);

@@ -33,7 +33,7 @@ KernelModel::KernelModel(KernelOp kernel)
   });
   for (auto &entry : offsets)
     if (isa<QuantType>(weightType(entry.getKey())))
-      slotBytes = std::max(slotBytes, packed(entry.getKey()).unitBytes());
+      slotBytes = std::max(slotBytes, kBurst * packed(entry.getKey()).unitBytes());
   slotBytes = std::max<int64_t>(slotBytes, 16);
 }
 

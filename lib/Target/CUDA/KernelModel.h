@@ -64,8 +64,9 @@ public:
   int64_t headerBytes() const {
     return kept + threads() / 32 * kRingSlots * (slotBytes + 8);
   }
-  /// Units in flight a warp: with 16 warps, 70 KB an SM.
-  static constexpr int64_t kRingSlots = 4;
+  /// Bursts in flight a warp, and units in a burst (kBurst in the device code):
+  /// with 16 warps, 70 KB an SM.
+  static constexpr int64_t kRingSlots = 2, kBurst = 2;
 
   /// Quantised linears of a stage, in tile order: one list of tiles.
   static llvm::SmallVector<LinearOp> quantLinears(StageOp stage);

@@ -4,8 +4,9 @@
 /// asynchronous copies that the warp itself starts. Weights are immutable, so a
 /// copy may be started before a grid barrier and waited for after it: that is
 /// what keeps memory busy while CTAs wait for each other. What is in flight is
-/// bounded by the ring, kSlots units a warp, because more only makes every
-/// other access slower.
+/// bounded by the ring, kSlots bursts a warp, because more only makes every
+/// other access slower. A slot takes a burst of units that lie together, since a
+/// copy costs about as much to start as a unit costs to use.
 
 namespace mega {
 
@@ -41,12 +42,12 @@ template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
 #endif
   }
 
-  /// Units whose copy was started and that were not taken yet.
+  /// Bursts whose copy was started and that were not taken yet.
   __device__ __forceinline__ int pending() const { return int(issued - taken); }
 
-  /// Starts the copy of `bytes` (a multiple of 16) from `unit`; the ring must
-  /// not be full. Whole warp.
-  __device__ __forceinline__ void issue(const u8 *unit, u32 bytes) {
+  /// Starts the copy of `bytes` (a multiple of 16, at most a slot) from
+  /// `units`; the ring must not be full. Whole warp.
+  __device__ __forceinline__ void issue(const u8 *units, u32 bytes) {
     const u32 slot = issued % kSlots;
     const u32 destination = slots + slot * kSlotBytes;
     const int lane = threadIdx.x % 32;
@@ -61,7 +62,7 @@ template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
       asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::"
                    "complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
                    :
-                   : "r"(destination), "l"(unit), "r"(bytes), "r"(barrier),
+                   : "r"(destination), "l"(units), "r"(bytes), "r"(barrier),
                      "l"(streamPolicy())
                    : "memory");
     }
@@ -69,14 +70,14 @@ template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
     for (u32 at = lane * 16; at < bytes; at += 32 * 16)
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                    :
-                   : "r"(destination + at), "l"(unit + at)
+                   : "r"(destination + at), "l"(units + at)
                    : "memory");
     asm volatile("cp.async.commit_group;" : : : "memory");
 #endif
     ++issued;
   }
 
-  /// Waits for the oldest unit and gives its address. Whole warp.
+  /// Waits for the oldest burst and gives its address. Whole warp.
   __device__ __forceinline__ const u8 *wait() {
     const u32 slot = taken % kSlots;
 #if __CUDA_ARCH__ >= 900
@@ -111,7 +112,7 @@ template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
     return base + slot * kSlotBytes;
   }
 
-  /// Gives the oldest unit's slot back: no lane reads it any more. Whole warp.
+  /// Gives the oldest burst's slot back: no lane reads it any more. Whole warp.
   __device__ __forceinline__ void release() {
     __syncwarp();
     ++taken;

@@ -32,14 +32,16 @@ template <int kLevels, int kLength> struct Activation {
   }
 
   /// B operands of the eight mma of inputs [128 step, 128 step + 128): b[j]
-  /// serves mma 2j (x, y) and 2j + 1 (z, w). Column n of the operand is level n.
+  /// serves mma 2j (x, y) and 2j + 1 (z, w). Column n of the operand is level
+  /// n; nobody reads the columns past the levels, which repeat the first.
   __device__ __forceinline__ void fragments(int step, uint4 (&b)[4]) const {
-    const int lane = threadIdx.x % 32, level = lane / 4;
+    const int lane = threadIdx.x % 32;
+    const int level = lane / 4 < kLevels ? lane / 4 : 0;
     const uint4 *row = reinterpret_cast<const uint4 *>(
         planes + level * kLength + step * 128 + (lane % 4) * 8);
 #pragma unroll
     for (int j = 0; j < 4; ++j)
-      b[j] = level < kLevels ? row[j * 4] : uint4{0, 0, 0, 0};
+      b[j] = row[j * 4];
   }
 };
 

@@ -292,36 +292,39 @@ latentValue(int chunks, const Maximum &maximum, const Sum &sum,
   constexpr int kWarps = kThreads / 32, kRows = kThreads / 128;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int c = threadIdx.x % 128, row = threadIdx.x / 128;
-  // Everything is asked for before anything is used: one trip to L2.
+  // Everything is asked for before anything is used: one trip to L2. One warp
+  // reads the maxima and sums, which all CTAs want at once.
   constexpr int kOwn = (kChunks + 31) / 32;
   constexpr int kOwnRows = (kChunks + kRows - 1) / kRows;
-  float parts[kOwnRows], tops[kOwn], sums[kOwn];
-#pragma unroll
-  for (int i = 0; i < kOwn; ++i) {
-    const int chunk = lane + 32 * i;
-    tops[i] = chunk < chunks ? maximum(chunk) : __int_as_float(0xff800000);
-    sums[i] = chunk < chunks ? sum(chunk) : 0.0f;
-  }
+  float parts[kOwnRows];
 #pragma unroll
   for (int i = 0; i < kOwnRows; ++i)
     parts[i] = row + i * kRows < chunks ? context(row + i * kRows, c) : 0.0f;
-  float top = tops[0];
+  if (warp == 0) {
+    float tops[kOwn], sums[kOwn];
 #pragma unroll
-  for (int i = 1; i < kOwn; ++i)
-    top = fmaxf(top, tops[i]);
-  top = warpMax(top);
-  float total = 0;
+    for (int i = 0; i < kOwn; ++i) {
+      const int chunk = lane + 32 * i;
+      tops[i] = chunk < chunks ? maximum(chunk) : __int_as_float(0xff800000);
+      sums[i] = chunk < chunks ? sum(chunk) : 0.0f;
+    }
+    float top = tops[0];
 #pragma unroll
-  for (int i = 0; i < kOwn; ++i) {
-    tops[i] = expf(tops[i] - top);
-    total += sums[i] * tops[i];
-  }
-  total = warpSum(total);
-  if (warp == 0)
+    for (int i = 1; i < kOwn; ++i)
+      top = fmaxf(top, tops[i]);
+    top = warpMax(top);
+    float total = 0;
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+      tops[i] = expf(tops[i] - top);
+      total += sums[i] * tops[i];
+    }
+    const float scale = 1.0f / warpSum(total);
 #pragma unroll
     for (int i = 0; i < kOwn; ++i)
       if (lane + 32 * i < kChunks)
-        scratch.factor[lane + 32 * i] = tops[i] / total;
+        scratch.factor[lane + 32 * i] = tops[i] * scale;
+  }
   __syncthreads();
   float joined = 0;
 #pragma unroll

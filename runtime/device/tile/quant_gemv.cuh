@@ -15,6 +15,10 @@ template <int kWarps> struct GemvScratch {
   int first[kWarps], last[kWarps]; ///< tiles that a warp's run touches
 };
 
+/// Units that one copy brings: neighbours in memory, so of one tile and, where
+/// steps fall into segments, of one segment.
+constexpr int kBurst = 2;
+
 /// The run of warp `threadIdx.x / 32` in the first chunk of `steps`, as
 /// quantGemv will walk it.
 template <int kSteps, int kWarps>
@@ -24,15 +28,47 @@ __device__ __forceinline__ Range warpRun(Range steps) {
   return {steps.begin + own.begin, steps.begin + own.end};
 }
 
-/// Starts this warp's first copies of a quantGemv that comes next, as many as
-/// the ring holds.
-template <int kSteps, int kSets, int kWarps, typename Ring,
+/// A warp's place in its run, in bursts.
+template <int kSteps, int kSegment, int kSets> struct BurstCursor {
+  int tile, step, left; ///< left: steps to the end of the run
+
+  __device__ __forceinline__ BurstCursor(Range run)
+      : tile(run.begin / kSteps), step(run.begin % kSteps),
+        left(run.end - run.begin) {}
+
+  /// Units of the burst that starts here; 0 at the end of the run.
+  __device__ __forceinline__ int length() const {
+    return min(min(kBurst, left), kSegment - step % kSegment);
+  }
+  __device__ __forceinline__ void advance(int units) {
+    left -= units;
+    step += units;
+    if (step == kSteps) {
+      step = 0;
+      ++tile;
+    }
+  }
+  template <typename Ring, typename UnitAddress>
+  __device__ __forceinline__ void issue(Ring &ring, const UnitAddress &unit) {
+    const int units = length();
+    ring.issue(unit(tile, step), units * Unit<kSets>::kBytes);
+    advance(units);
+  }
+};
+
+/// Bursts to start before a grid barrier: enough to keep memory busy while CTAs
+/// wait, few enough not to slow the barrier itself.
+constexpr int kPrefetchBursts = 1;
+
+/// Starts this warp's first copies of a quantGemv that comes next.
+template <int kSteps, int kStepsPerScale, int kSets, int kWarps, typename Ring,
           typename UnitAddress>
 __device__ __forceinline__ void prefetchUnits(Range steps, Ring &ring,
                                               const UnitAddress &unit) {
-  const Range run = warpRun<kSteps, kWarps>(steps);
-  for (int at = run.begin; at < run.end && ring.pending() < Ring::kDepth; ++at)
-    ring.issue(unit(at / kSteps, at % kSteps), Unit<kSets>::kBytes);
+  constexpr int kSegment = kStepsPerScale != 0 ? kStepsPerScale : kSteps;
+  BurstCursor<kSteps, kSegment, kSets> cursor(warpRun<kSteps, kWarps>(steps));
+  while (cursor.left > 0 && ring.pending() < kPrefetchBursts)
+    cursor.issue(ring, unit);
 }
 
 /// Runs the list's steps `steps`. `unit(tile, step)` is a unit's address.
@@ -55,6 +91,7 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
   constexpr int kWarps = kThreads / 32;
   constexpr bool kScaled = kStepsPerScale != 0;
   constexpr int kSegment = kScaled ? kStepsPerScale : kSteps;
+  using Cursor = BurstCursor<kSteps, kSegment, kSets>;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
   for (int chunk = steps.begin; chunk < steps.end; chunk += kWarps * kSteps) {
@@ -65,34 +102,35 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
       scratch.first[warp] = run.begin < run.end ? firstTile : 0;
       scratch.last[warp] = run.begin < run.end ? (run.end - 1) / kSteps : -1;
     }
-    int ahead = run.begin + ring.pending();
-    int aheadTile = ahead / kSteps, aheadStep = ahead % kSteps;
-    auto refill = [&] {
-      ring.issue(unit(aheadTile, aheadStep), Unit<kSets>::kBytes);
-      ++ahead;
-      if (++aheadStep == kSteps) {
-        aheadStep = 0;
-        ++aheadTile;
-      }
-    };
-    while (ahead < run.end && ring.pending() < Ring::kDepth)
-      refill();
+    Cursor here(run), ahead(run);
+    for (int i = ring.pending(); i > 0; --i)
+      ahead.advance(ahead.length());
+    while (ahead.left > 0 && ring.pending() < Ring::kDepth)
+      ahead.issue(ring, unit);
     float even[4] = {}, odd[4] = {};
     float2 sum = {0, 0};
-    int tile = firstTile, step = run.begin - firstTile * kSteps;
-    for (int at = run.begin; at < run.end; ++at) {
-      uint4 b[4];
-      x.fragments(step, b);
-      Unit<kSets> weights;
-      weights.loadShared(ring.wait());
-      ring.release();
-      if (ahead < run.end)
-        refill();
-      weights.multiply(b, even, odd);
-      const bool tileEnds = step + 1 == kSteps || at + 1 == run.end;
-      if (tileEnds || (step + 1) % kSegment == 0) {
+    while (here.left > 0) {
+      const int units = here.length();
+      const u8 *burst = ring.wait();
+#pragma unroll
+      for (int i = 0; i < kBurst; ++i)
+        if (i < units) {
+          uint4 b[4];
+          x.fragments(here.step + i, b);
+          Unit<kSets> weights;
+          weights.loadShared(burst + i * Unit<kSets>::kBytes);
+          if (i + 1 == units) {
+            ring.release();
+            if (ahead.left > 0)
+              ahead.issue(ring, unit);
+          }
+          weights.multiply(b, even, odd);
+        }
+      const int next = here.step + units;
+      const bool tileEnds = next == kSteps || units == here.left;
+      if (tileEnds || next % kSegment == 0) {
         const float2 part = sumLevels<kLevels>(even, odd);
-        const float factor = kScaled ? scale(step / kSegment) : 1.0f;
+        const float factor = kScaled ? scale(here.step / kSegment) : 1.0f;
         sum.x += factor * part.x;
         sum.y += factor * part.y;
 #pragma unroll
@@ -101,15 +139,12 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
       }
       if (tileEnds) {
         if (lane % 4 == 0) {
-          scratch.partial[warp][tile - firstTile][lane / 4] = sum.x;
-          scratch.partial[warp][tile - firstTile][lane / 4 + 8] = sum.y;
+          scratch.partial[warp][here.tile - firstTile][lane / 4] = sum.x;
+          scratch.partial[warp][here.tile - firstTile][lane / 4 + 8] = sum.y;
         }
         sum = {0, 0};
       }
-      if (++step == kSteps) {
-        step = 0;
-        ++tile;
-      }
+      here.advance(units);
     }
     __syncthreads();
     const int low = chunk / kSteps, high = (chunk + length - 1) / kSteps;

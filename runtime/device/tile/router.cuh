@@ -4,6 +4,12 @@
 
 namespace mega {
 
+/// A key that orders as the float does; no float gives 0.
+__device__ __forceinline__ u32 orderedBits(float value) {
+  const u32 bits = __float_as_uint(value);
+  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
 /// Turns `logit(e)` into the kTop best experts and their weights, by one warp.
 /// kSigmoid picks the score; `bias(e)` is added for the choice only. Equal
 /// scores go to the lower index. Writes ids[kTop] and weights[kTop].
@@ -15,7 +21,8 @@ __device__ __forceinline__ void route(const Logit &logit, const Bias &bias,
   constexpr int kOwn = (kExperts + 31) / 32;
   const float lowest = __int_as_float(0xff800000);
   const int lane = threadIdx.x % 32;
-  float score[kOwn], key[kOwn];
+  float score[kOwn];
+  u32 key[kOwn];
   float top = lowest;
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
@@ -43,47 +50,35 @@ __device__ __forceinline__ void route(const Logit &logit, const Bias &bias,
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
     const int e = lane + 32 * i;
-    key[i] = e < kExperts ? (kBiased ? score[i] + bias(e) : score[i]) : lowest;
+    key[i] = e < kExperts
+                 ? orderedBits(kBiased ? score[i] + bias(e) : score[i])
+                 : 0;
   }
-  float chosenSum = 0, mine = 0;
-  int myId = 0;
+  float chosenSum = 0;
   for (int k = 0; k < kTop; ++k) {
-    float best = lowest, bestScore = 0;
-    int id = kExperts;
+    u32 best = key[0];
 #pragma unroll
-    for (int i = 0; i < kOwn; ++i)
-      if (key[i] > best) {
-        best = key[i];
-        bestScore = score[i];
+    for (int i = 1; i < kOwn; ++i)
+      best = max(best, key[i]);
+    best = warpMaxBits(best);
+    u32 id = 0xffffffffu;
+#pragma unroll
+    for (int i = kOwn - 1; i >= 0; --i)
+      if (key[i] == best)
         id = lane + 32 * i;
-      }
-#pragma unroll
-    for (int delta = 16; delta > 0; delta /= 2) {
-      const float otherBest = __shfl_xor_sync(0xffffffffu, best, delta);
-      const float otherScore = __shfl_xor_sync(0xffffffffu, bestScore, delta);
-      const int otherId = __shfl_xor_sync(0xffffffffu, id, delta);
-      if (otherBest > best || (otherBest == best && otherId < id)) {
-        best = otherBest;
-        bestScore = otherScore;
-        id = otherId;
-      }
-    }
-    chosenSum += bestScore;
-    if (lane == k % 32) {
-      mine = bestScore;
-      myId = id;
-    }
+    id = warpMinBits(id);
+    float own = 0;
 #pragma unroll
     for (int i = 0; i < kOwn; ++i)
-      if (lane + 32 * i == id)
-        key[i] = lowest;
-    // A lane keeps one choice at a time: write out each full warp's worth.
-    if (k % 32 == 31 || k + 1 == kTop) {
-      const int slot = k / 32 * 32 + lane;
-      if (slot <= k) {
-        ids[slot] = myId;
-        weights[slot] = mine;
+      if (u32(lane + 32 * i) == id) {
+        own = score[i];
+        key[i] = 0;
       }
+    own = __shfl_sync(0xffffffffu, own, id % 32);
+    chosenSum += own;
+    if (lane == 0) {
+      ids[k] = int(id);
+      weights[k] = own;
     }
   }
   __syncwarp();

@@ -11,8 +11,9 @@
 
 extern "C" {
 /// Set by the engine before the first thread runs.
-extern const mega::sim::Api *mega_sim_api;
-extern mega::sim::Registers mega_sim_registers;
+extern __attribute__((visibility("default"))) const mega::sim::Api *mega_sim_api;
+extern __attribute__((visibility("default"))) mega::sim::Registers
+    mega_sim_registers;
 }
 
 #define __device__

@@ -10,7 +10,7 @@
 #include "cuda.h"
 
 #define MEGA_SIM_HOOK                                                          \
-  extern "C" __attribute__((no_sanitize_thread, used, visibility("default")))
+  extern "C" __attribute__((no_sanitize_thread, used))
 
 namespace mega {
 namespace sim {

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// A grid of threads that run compiled kernel text: what the text's calls to
+/// the engine mean, and what a launch found.
+
+#ifndef MEGA_SIM_ENGINE_MACHINE_H
+#define MEGA_SIM_ENGINE_MACHINE_H
+
+#include "Arena.h"
+#include "Clock.h"
+#include "Fiber.h"
+#include "Finding.h"
+#include "Scheduler.h"
+#include "Shadow.h"
+
+#include "../prelude/engine.h"
+#include "mega/runtime/Simulator.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace megalith::sim {
+
+using mega::sim::AtomicOp;
+using mega::sim::LoadKind;
+using mega::sim::Order;
+using mega::sim::Registers;
+using mega::sim::Scope;
+using mega::sim::ShuffleKind;
+
+/// Compiled text, as the machine sees it.
+struct Program {
+  void (*entry)(const void *parameter);
+  Registers *registers;
+  /// Subtracted from code addresses; what remains fits 24 bits.
+  uintptr_t codeBase;
+  bool races;
+};
+
+/// A warp instruction that lanes execute together.
+enum class WarpOp : uint8_t { None, Sync, Shuffle, Ballot, Mma, Ldmatrix };
+
+/// See the file's comment. One machine runs at a time in a process.
+class Machine {
+public:
+  Machine(Arena &arena, const Program &program, const SimShape &shape,
+          const std::vector<size_t> &sharedRegions);
+
+  /// Runs all threads to their end, or to what makes that impossible.
+  void launch(const void *parameter, const SimOptions &options, SimRun &run,
+              std::vector<Finding> &findings);
+
+  /// Offsets of the workspace that atomics have used, with their sizes.
+  const std::map<uint64_t, uint32_t> &variables() const { return persistent; }
+
+  // What kernel text calls. `code` is its return address.
+  void read(const void *address, uint32_t bytes, LoadKind kind,
+            const void *code);
+  void write(void *address, uint32_t bytes, const void *code);
+  uint64_t atomic(AtomicOp op, void *address, uint32_t bytes, uint64_t operand,
+                  uint64_t compare, Order order, Scope scope,
+                  const void *code);
+  void spin(const void *address, uint32_t bytes, uint64_t seen,
+            const char *want, const void *code);
+  void fence(Order order, Scope scope);
+  void barrier(unsigned id, unsigned count, bool wait, const void *code);
+  void syncWarp(uint32_t mask, const void *code);
+  uint32_t shuffle(ShuffleKind kind, uint32_t mask, uint32_t value,
+                   uint32_t operand, uint32_t width, const void *code);
+  uint32_t ballot(uint32_t mask, bool value, const void *code);
+  void mma16816(float *d, const uint32_t *a, const uint32_t *b,
+                const void *code);
+  void ldmatrix(uint32_t *out, const void *row, unsigned matrices,
+                bool transposed, const void *code);
+  void phaseEnds() { ++current->phase; }
+
+private:
+  enum class State : uint8_t { Runnable, Barrier, Warp, Spin, Done };
+  struct Thread {
+    void *stack = nullptr;
+    ThreadKey key;
+    State state = State::Runnable;
+    uint32_t phase = 0;
+    uint32_t time = 1;
+    Clock known;
+    /// What relaxed reads saw, until a fence acquires it.
+    Clock seen;
+    /// What the last fence releases through later relaxed writes.
+    Clock fenced;
+    // Where and for what it waits.
+    uint32_t waitCode = 0;
+    unsigned waitBarrier = 0;
+    uint64_t waitOffset = 0;
+    uint32_t waitBytes = 0;
+    const char *waitWant = "";
+    uint32_t wakeups = 0;
+  };
+  /// What a lane brings to a warp instruction, and takes from it.
+  struct Slot {
+    uint32_t value, operand, width, out;
+    float *d;
+    const uint32_t *a, *b;
+    uint32_t *words;
+    const void *row;
+    const void *code;
+  };
+  struct Warp {
+    WarpOp op = WarpOp::None;
+    uint32_t detail = 0, mask = 0, arrived = 0;
+    Slot slots[32];
+  };
+  struct Barrier {
+    unsigned expected = 0, arrived = 0;
+    uint32_t waiting[32] = {}, passing[32] = {};
+  };
+  /// A location of atomics.
+  struct Variable {
+    uint32_t bytes = 0;
+    Clock released;                    ///< at gpu scope
+    std::map<unsigned, Clock> inCta;   ///< at any scope, by CTA
+    std::vector<uint32_t> waiters;     ///< thread indices
+  };
+
+  static void threadMain();
+  Thread &thread(unsigned cta, unsigned index) {
+    return threads[cta * shape.threads + index];
+  }
+  Thread &thread(ThreadKey key) { return thread(key.cta(), key.index()); }
+  Warp &warpOf(ThreadKey key) {
+    return warps[key.cta() * warpCount + key.warp()];
+  }
+  uint32_t codeOf(const void *code) const {
+    return uint32_t(reinterpret_cast<uintptr_t>(code) - program.codeBase);
+  }
+  uint64_t offsetOf(const void *address) const {
+    return uint64_t(static_cast<const uint8_t *>(address) - arena.base());
+  }
+  Accessor accessor(const void *code) const {
+    return {current->key, current->time, current->known,
+            Place{codeOf(code), current->phase}};
+  }
+
+  void resume(ThreadKey key);
+  /// Runs others; returns once the current thread, now blocked, was woken.
+  void block(State state, const void *code);
+  /// Lets others run first.
+  void yield();
+  /// Ends the launch from inside of a thread.
+  [[noreturn]] void stop();
+  void wake(Thread &thread);
+  void report(Finding finding);
+  void report(SimReport::Kind kind, const void *code, std::string message);
+
+  /// Brings lane and warp together; true in the lane that completes it, which
+  /// then computes for all.
+  bool gather(WarpOp op, uint32_t detail, uint32_t mask, const void *code);
+  void release(Warp &warp);
+  /// Orders a barrier's threads after each other's past. Masks by warp.
+  void synchronize(const uint32_t *waiting, const uint32_t *passing);
+  Variable &variable(uint64_t offset, uint32_t bytes);
+  void orderAtomic(Variable &at, AtomicOp op, Order order, Scope scope);
+  void reportDeadlock();
+  std::string describeWait(const Thread &thread) const;
+
+  Arena &arena;
+  const Program program;
+  const SimShape shape;
+  std::vector<size_t> sharedRegions;
+  const unsigned warpCount;
+  StackPool stacks;
+  Scheduler scheduler;
+  std::unique_ptr<Shadow> shadow;
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  std::vector<Barrier> barriers;
+  std::unordered_map<uint64_t, Variable> variableAt;
+  std::map<uint64_t, uint32_t> persistent;
+
+  Thread *current = nullptr;
+  void *mainStack = nullptr;
+  const void *parameter = nullptr;
+  unsigned alive = 0;
+  bool stopped = false;
+  SimOptions options;
+  SimRun *run = nullptr;
+  std::vector<Finding> *findings = nullptr;
+  std::set<std::tuple<SimReport::Kind, uint32_t, uint32_t>> known;
+};
+
+/// The functions that compiled text calls; they act on the running machine.
+const mega::sim::Api &engineApi();
+
+} // namespace megalith::sim
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// CTA barriers, atomics and fences: who waits, and what becomes ordered.
+
+#include "Machine.h"
+
+#include "Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace megalith;
+using namespace megalith::sim;
+
+static constexpr unsigned barrierCount = 16;
+/// Wake-ups of one wait that changed nothing before it counts as endless.
+static constexpr uint32_t wakeupLimit = 1 << 20;
+
+void Machine::synchronize(const uint32_t *waiting, const uint32_t *passing) {
+  const unsigned cta = current->key.cta();
+  uint32_t latest = 0;
+  Clock joined = current->known, previous = joined;
+  bool everyone = true;
+  auto each = [&](auto &&body) {
+    for (unsigned warp = 0; warp < warpCount; ++warp)
+      for (uint32_t rest = waiting[warp] | passing[warp]; rest != 0;
+           rest &= rest - 1) {
+        const unsigned lane = __builtin_ctz(rest);
+        body(thread(cta, warp * 32 + lane), passing[warp] >> lane & 1);
+      }
+  };
+  each([&](Thread &thread, bool) {
+    latest = std::max(latest, thread.time);
+    if (!thread.known.sameAs(previous)) {
+      previous = thread.known;
+      joined.join(previous);
+    }
+  });
+  for (unsigned warp = 0; warp < warpCount; ++warp)
+    everyone &= waiting[warp] == ~0u;
+  if (everyone)
+    joined.raise(cta, latest);
+  else
+    for (unsigned warp = 0; warp < warpCount; ++warp) {
+      const uint32_t mask = waiting[warp] | passing[warp];
+      if (mask == ~0u)
+        joined.addExtra(ThreadKey(cta, warp, 32), latest);
+      else
+        for (uint32_t rest = mask; rest != 0; rest &= rest - 1)
+          joined.addExtra(ThreadKey(cta, warp, __builtin_ctz(rest)), latest);
+    }
+  each([&](Thread &thread, bool passes) {
+    thread.time = latest + 1;
+    if (!passes)
+      thread.known = joined;
+  });
+}
+
+void Machine::barrier(unsigned id, unsigned count, bool wait,
+                      const void *code) {
+  const ThreadKey key = current->key;
+  if (count == 0)
+    count = unsigned(shape.threads);
+  Barrier &at = barriers[key.cta() * barrierCount + id % barrierCount];
+  if (at.arrived == 0)
+    at.expected = count;
+  else if (at.expected != count) {
+    report(SimReport::Kind::Divergence, code,
+           fmt::format("barrier {} is entered for {} threads, expected {} as "
+                       "by those who wait there",
+                       id, count, at.expected));
+    stop();
+  }
+  (wait ? at.waiting : at.passing)[key.warp()] |= 1u << key.lane();
+  if (++at.arrived < count) {
+    if (wait) {
+      current->waitBarrier = id;
+      block(State::Barrier, code);
+    }
+    return;
+  }
+  if (shadow)
+    synchronize(at.waiting, at.passing);
+  Barrier done = at;
+  at = Barrier();
+  if (wait)
+    done.waiting[key.warp()] &= ~(1u << key.lane());
+  for (unsigned warp = 0; warp < warpCount; ++warp) {
+    for (uint32_t rest = done.waiting[warp]; rest != 0; rest &= rest - 1)
+      thread(key.cta(), warp * 32 + __builtin_ctz(rest)).state =
+          State::Runnable;
+    scheduler.wake(key.cta(), warp, done.waiting[warp]);
+  }
+}
+
+Machine::Variable &Machine::variable(uint64_t offset, uint32_t bytes) {
+  Variable &at = variableAt[offset];
+  if (at.bytes != 0)
+    return at;
+  at.bytes = bytes;
+  const Region *region = arena.find(offset);
+  if (region && region->kind == RegionKind::Workspace) {
+    // The workspace is zeroed once, when it is made; poison came later.
+    std::memset(arena.base() + offset, 0, bytes);
+    persistent[offset] = bytes;
+  }
+  return at;
+}
+
+/// What release and acquire, or fences around relaxed accesses, hand over.
+void Machine::orderAtomic(Variable &at, AtomicOp op, Order order,
+                          Scope scope) {
+  const bool wide = scope == Scope::Gpu || scope == Scope::System;
+  const unsigned cta = current->key.cta();
+  if (op != AtomicOp::Store) {
+    Clock visible = at.inCta[cta];
+    if (wide) {
+      if (visible)
+        visible.join(at.released);
+      else
+        visible = at.released;
+    }
+    if (order == Order::Acquire || order == Order::AcquireRelease)
+      current->known.join(visible);
+    else
+      current->seen.join(visible);
+  }
+  if (op == AtomicOp::Load)
+    return;
+  // A plain store starts anew; a read-modify-write carries on what it found.
+  if (op == AtomicOp::Store) {
+    at.released = Clock();
+    at.inCta.clear();
+  }
+  Clock gives = current->fenced;
+  if (order == Order::Release || order == Order::AcquireRelease) {
+    gives = current->known;
+    gives.addExtra(current->key, current->time);
+    ++current->time;
+  }
+  if (!gives)
+    return;
+  at.inCta[cta].join(gives);
+  if (wide)
+    at.released.join(gives);
+}
+
+uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
+                         uint64_t operand, uint64_t compare, Order order,
+                         Scope scope, const void *code) {
+  const uint64_t offset = offsetOf(address);
+  if (offset < arena.constantBytes() || offset + bytes > arena.size() ||
+      !arena.find(offset)) {
+    Finding finding;
+    finding.kind = SimReport::Kind::OutOfBounds;
+    finding.now = {current->key, {codeOf(code), current->phase}, "atomic"};
+    finding.hasAddress = true;
+    finding.offset = offset;
+    finding.bytes = bytes;
+    report(std::move(finding));
+    stop();
+  }
+  Variable &at = variable(offset, bytes);
+  if (shadow) {
+    Finding finding;
+    const bool good =
+        op == AtomicOp::Load
+            ? shadow->read(offset, bytes, AccessKind::Atomic, accessor(code),
+                           finding)
+            : shadow->write(offset, bytes, AccessKind::Atomic, accessor(code),
+                            finding);
+    if (!good)
+      report(std::move(finding));
+    orderAtomic(at, op, order, scope);
+  }
+  uint64_t before = 0;
+  std::memcpy(&before, address, bytes);
+  uint64_t after = before;
+  switch (op) {
+  case AtomicOp::Load:
+    return before;
+  case AtomicOp::Store:
+  case AtomicOp::Exchange:
+    after = operand;
+    break;
+  case AtomicOp::Add:
+    after = before + operand;
+    break;
+  case AtomicOp::CompareExchange:
+    after = before == compare ? operand : before;
+    break;
+  case AtomicOp::Min:
+    after = std::min(before, operand);
+    break;
+  case AtomicOp::Max:
+    after = std::max(before, operand);
+    break;
+  case AtomicOp::And:
+    after = before & operand;
+    break;
+  case AtomicOp::Or:
+    after = before | operand;
+    break;
+  }
+  std::memcpy(address, &after, bytes);
+  std::vector<uint32_t> waiters = std::move(at.waiters);
+  at.waiters.clear();
+  for (uint32_t index : waiters)
+    wake(threads[index]);
+  if (!waiters.empty() && scheduler.arrivedLast(current->key.cta()))
+    yield();
+  return before;
+}
+
+void Machine::spin(const void *address, uint32_t bytes, uint64_t seen,
+                   const char *want, const void *code) {
+  const uint64_t offset = offsetOf(address);
+  uint64_t now = 0;
+  std::memcpy(&now, address, bytes);
+  if (current->waitOffset != offset || current->waitWant != want)
+    current->wakeups = 0;
+  current->waitOffset = offset;
+  current->waitBytes = bytes;
+  current->waitWant = want;
+  if (++current->wakeups > wakeupLimit) {
+    report(SimReport::Kind::Livelock, code,
+           fmt::format("{} has changed {} times and is {:#x}; a thread still "
+                       "waits for {}",
+                       arena.describe(offset), wakeupLimit, now, want));
+    stop();
+  }
+  if (now != seen)
+    return;
+  variable(offset, bytes)
+      .waiters.push_back(uint32_t(current - threads.data()));
+  block(State::Spin, code);
+}
+
+void Machine::fence(Order, Scope) {
+  if (!shadow)
+    return;
+  current->known.join(current->seen);
+  current->fenced = current->known;
+  current->fenced.addExtra(current->key, current->time);
+  ++current->time;
+}
+
+//===----------------------------------------------------------------------===//
+// Deadlock
+//===----------------------------------------------------------------------===//
+
+std::string Machine::describeWait(const Thread &waiter) const {
+  switch (waiter.state) {
+  case State::Barrier:
+    return waiter.waitBarrier == 0
+               ? std::string("in __syncthreads")
+               : fmt::format("in CTA barrier {}", waiter.waitBarrier);
+  case State::Warp: {
+    const Warp &warp =
+        warps[waiter.key.cta() * warpCount + waiter.key.warp()];
+    return fmt::format("in a warp instruction for lanes {:#x}, of which {:#x} "
+                       "came",
+                       warp.mask, warp.arrived);
+  }
+  case State::Spin: {
+    uint64_t value = 0;
+    std::memcpy(&value, arena.base() + waiter.waitOffset, waiter.waitBytes);
+    return fmt::format("for {} of {}, which is {:#x}", waiter.waitWant,
+                       arena.describe(waiter.waitOffset), value);
+  }
+  case State::Done:
+    return "is done";
+  case State::Runnable:
+    return "could run";
+  }
+  return "";
+}
+
+/// One finding for each distinct wait, with the threads that are in it.
+void Machine::reportDeadlock() {
+  struct Group {
+    const Thread *first;
+    size_t count = 0;
+    std::map<unsigned, size_t> byCta;
+  };
+  std::vector<std::pair<std::string, Group>> groups;
+  for (const Thread &waiter : threads) {
+    std::string wait = describeWait(waiter);
+    if (waiter.state != State::Done)
+      wait += fmt::format("\n{} {}", waiter.waitCode, waiter.phase);
+    auto at = std::find_if(groups.begin(), groups.end(),
+                           [&](auto &group) { return group.first == wait; });
+    if (at == groups.end())
+      at = groups.insert(groups.end(), {wait, Group{&waiter, 0, {}}});
+    ++at->second.count;
+    ++at->second.byCta[waiter.key.cta()];
+  }
+  for (auto &[wait, group] : groups) {
+    std::string ctas;
+    for (auto &[cta, count] : group.byCta)
+      ctas += fmt::format("{}{}", ctas.empty() ? "" : ", ", cta);
+    Finding finding;
+    finding.kind = SimReport::Kind::Deadlock;
+    finding.now = {group.first->key,
+                   {group.first->waitCode, group.first->phase},
+                   ""};
+    finding.message = fmt::format(
+        "{} thread{} of CTA{} {} {}{}", group.count,
+        group.count == 1 ? "" : "s", group.byCta.size() == 1 ? "" : "s", ctas,
+        group.first->state == State::Done ? "" : "wait ",
+        group.first->state == State::Done ? "are done"
+                                          : wait.substr(0, wait.find('\n')));
+    findings->push_back(std::move(finding));
+  }
+}

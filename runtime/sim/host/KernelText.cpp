@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "KernelText.h"
+
+#include "Error.h"
+
+#include <cctype>
+#include <regex>
+#include <sstream>
+
+using namespace megalith;
+using namespace megalith::sim;
+
+static bool startsWith(const std::string &text, const char *prefix) {
+  return text.rfind(prefix, 0) == 0;
+}
+
+static bool isWord(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+/// The identifier that ends before `end`, past spaces; may be empty.
+static std::string wordBefore(const std::string &text, size_t end) {
+  while (end > 0 && text[end - 1] == ' ')
+    --end;
+  size_t begin = end;
+  while (begin > 0 && isWord(text[begin - 1]))
+    --begin;
+  return text.substr(begin, end - begin);
+}
+
+/// Collects the fenced idioms' names and instructions.
+static void readIdioms(KernelText &kernel) {
+  static const std::regex title(R"(//===-+ (\S+) -+===//)");
+  bool fenced = false, inDeclaration = false;
+  std::string structName, function;
+  int index = 0;
+  std::smatch match;
+  for (const std::string &line : kernel.lines) {
+    if (startsWith(line, "#ifndef MEGA_HOST_IDIOMS"))
+      fenced = true;
+    if (startsWith(line, "#endif // MEGA_HOST_IDIOMS"))
+      return;
+    if (!fenced)
+      continue;
+    if (std::regex_match(line, match, title)) {
+      kernel.idioms.push_back(match[1]);
+      structName.clear();
+      continue;
+    }
+    if (startsWith(line, "struct ")) {
+      structName = wordBefore(line, line.find('{')) + "::";
+      continue;
+    }
+    if (startsWith(line, "};"))
+      structName.clear();
+    inDeclaration |= line.find("__device__") != std::string::npos;
+    size_t open = line.find('(');
+    if (inDeclaration && open != std::string::npos) {
+      function = structName + wordBefore(line, open);
+      index = 0;
+      inDeclaration = false;
+    }
+    size_t at = line.find("asm");
+    if (at == std::string::npos || (at > 0 && isWord(line[at - 1])))
+      continue;
+    size_t quote = line.find('"', at);
+    if (quote == std::string::npos)
+      continue;
+    size_t end = line.find_first_of(" ;\"", quote + 1);
+    kernel.instructions.push_back(
+        {function, index++, line.substr(quote + 1, end - quote - 1)});
+  }
+}
+
+/// Finds `__global__ ... name(const Type parameter)`.
+static void readEntry(KernelText &kernel, const std::string &text) {
+  static const std::regex signature(
+      R"(__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(\s*const\s+(\w+)\s)");
+  size_t at = text.rfind("__global__");
+  std::smatch match;
+  std::string tail = at == std::string::npos ? "" : text.substr(at);
+  if (!std::regex_search(tail, match, signature))
+    fail(MEGALITH_BAD_FORMAT,
+         "kernel text has no __global__ function with one const parameter");
+  kernel.entry = match[1];
+  kernel.parameter = match[2];
+}
+
+/// The schedule's table names every phase in order; text without one has a
+/// function for each, in order, with its stages in the comments above.
+static void readPhases(KernelText &kernel) {
+  static const std::regex row(R"(\s*\{[^}]*\}, // (.*))");
+  static const std::regex function(R"(.*__device__.*\bphase_\d+\w*\(.*)");
+  std::smatch match;
+  bool inTable = false;
+  for (const std::string &line : kernel.lines) {
+    if (line.find(" kPhases[]") != std::string::npos)
+      inTable = true;
+    else if (inTable && startsWith(line, "};"))
+      return;
+    else if (inTable && std::regex_match(line, match, row))
+      kernel.phases.push_back(match[1]);
+  }
+  std::string comment;
+  for (const std::string &line : kernel.lines) {
+    if (startsWith(line, "/// ")) {
+      comment += (comment.empty() ? "" : "; ") + line.substr(4);
+      continue;
+    }
+    if (std::regex_match(line, function))
+      kernel.phases.push_back(comment);
+    comment.clear();
+  }
+}
+
+KernelText megalith::sim::readKernelText(const std::string &text) {
+  KernelText kernel;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    kernel.lines.push_back(line);
+  readIdioms(kernel);
+  readEntry(kernel, text);
+  readPhases(kernel);
+  return kernel;
+}
