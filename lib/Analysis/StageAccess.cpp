@@ -20,9 +20,7 @@ SmallVector<StageAccess> mega::collectAccesses(StageOp stage) {
   for (Operation &operation : stage.getBody().front()) {
     Operation *op = &operation;
     TypeSwitch<Operation *>(op)
-        .Case<LoadOp, LoadSumOp>([&](auto load) {
-          read(load.getBuffer(), op);
-        })
+        .Case<LoadOp, LoadSumOp>([&](auto load) { read(load.getBuffer(), op); })
         .Case([&](StoreOp store) { write(store.getBuffer(), op); })
         .Case<ShortConvOp, DeltaRuleOp>([&](auto update) {
           read(update.getStateAttr().getAttr(), op);

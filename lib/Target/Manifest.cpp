@@ -119,12 +119,13 @@ static json::Object scheduleOf(KernelOp kernel, const KernelFacts &facts) {
     weights += bytes;
   }
   auto [fixed, perToken] = stateTraffic(kernel->getParentOfType<ModuleOp>());
-  return json::Object{{"phases", int64_t(facts.phaseBytes.size())},
-          {"barriers", barriers},
-          {"phase_list", std::move(list)},
-          {"bytes_per_step", json::Object{{"weights", weights},
-                                          {"state", fixed},
-                                          {"cache_per_token", perToken}}}};
+  return json::Object{
+      {"phases", int64_t(facts.phaseBytes.size())},
+      {"barriers", barriers},
+      {"phase_list", std::move(list)},
+      {"bytes_per_step", json::Object{{"weights", weights},
+                                      {"state", fixed},
+                                      {"cache_per_token", perToken}}}};
 }
 
 /// Whether the output may lie where the input lies: nothing reads the input
@@ -132,11 +133,11 @@ static json::Object scheduleOf(KernelOp kernel, const KernelFacts &facts) {
 static bool allowsInPlace(KernelOp kernel) {
   int64_t lastRead = -1, firstWrite = std::numeric_limits<int64_t>::max();
   for (Operation *user : kernel.getBody().getArgument(0).getUsers())
-    lastRead = std::max<int64_t>(
-        lastRead, user->getParentOfType<PhaseOp>().getIndex());
+    lastRead = std::max<int64_t>(lastRead,
+                                 user->getParentOfType<PhaseOp>().getIndex());
   for (Operation *user : kernel.getBody().getArgument(1).getUsers())
-    firstWrite = std::min<int64_t>(
-        firstWrite, user->getParentOfType<PhaseOp>().getIndex());
+    firstWrite = std::min<int64_t>(firstWrite,
+                                   user->getParentOfType<PhaseOp>().getIndex());
   return lastRead < firstWrite;
 }
 
@@ -149,10 +150,9 @@ json::Object mega::makeManifest(KernelOp kernel, const KernelFacts &facts,
   for (StringRef name : packedSources(kernel))
     weights.push_back(weightEntry(symbols.lookup<WeightOp>(name)));
   for (StateOp state : module.getOps<StateOp>())
-    states.push_back(
-        tensorEntry(state.getSymName(),
-                    dtypeName(state.getTensorType().getElementType()),
-                    state.getTensorType().getShape()));
+    states.push_back(tensorEntry(
+        state.getSymName(), dtypeName(state.getTensorType().getElementType()),
+        state.getTensorType().getShape()));
   for (AllocOp alloc : kernel.getBody().getOps<AllocOp>())
     if (alloc.getProbe()) {
       json::Object probe = vectorOf(alloc.getBuffer().getType());
@@ -162,12 +162,12 @@ json::Object mega::makeManifest(KernelOp kernel, const KernelFacts &facts,
     }
   int64_t workspaceBytes = kernel.getWorkspaceBytes() + facts.stampBytes;
   if (facts.stampBytes != 0)
-    probes.push_back(json::Object{
-        {"name", "megalith.stamps"},
-        {"dtype", "i32"},
-        {"shape", json::Array{int64_t(facts.phaseBytes.size()),
-                              kernel.getTarget().getCtas(), 2}},
-        {"offset", int64_t(kernel.getWorkspaceBytes())}});
+    probes.push_back(
+        json::Object{{"name", "megalith.stamps"},
+                     {"dtype", "i32"},
+                     {"shape", json::Array{int64_t(facts.phaseBytes.size()),
+                                           kernel.getTarget().getCtas(), 2}},
+                     {"offset", int64_t(kernel.getWorkspaceBytes())}});
   for (const CompiledTarget &target : targets)
     compiled.push_back(json::Object{{"arch", target.arch},
                                     {"file", target.file},
@@ -192,14 +192,12 @@ json::Object mega::makeManifest(KernelOp kernel, const KernelFacts &facts,
       {"weight_bytes", int64_t(kernel.getWeightBytes())},
       {"packed", packedRegions(kernel)},
       {"states", std::move(states)},
-      {"workspace",
-       json::Object{{"bytes", workspaceBytes}}},
+      {"workspace", json::Object{{"bytes", workspaceBytes}}},
       {"probes", std::move(probes)},
       {"relaxations", std::move(relaxations)},
-      {"launch",
-       json::Object{{"threads", kernel.getTarget().getThreads()},
-                    {"shared_bytes", facts.sharedBytes},
-                    {"max_ctas", kernel.getTarget().getCtas()}}},
+      {"launch", json::Object{{"threads", kernel.getTarget().getThreads()},
+                              {"shared_bytes", facts.sharedBytes},
+                              {"max_ctas", kernel.getTarget().getCtas()}}},
       {"schedule", scheduleOf(kernel, facts)},
       {"targets", std::move(compiled)}};
 }
@@ -211,10 +209,10 @@ json::Array mega::collectRelaxations(Operation *module) {
       return;
     std::string location;
     if (auto file = op.getLoc()->findInstanceOf<FileLineColLoc>())
-      location = (llvm::sys::path::filename(file.getFilename()) + ":" +
-                  llvm::Twine(file.getLine()) + ":" +
-                  llvm::Twine(file.getColumn()))
-                     .str();
+      location =
+          (llvm::sys::path::filename(file.getFilename()) + ":" +
+           llvm::Twine(file.getLine()) + ":" + llvm::Twine(file.getColumn()))
+              .str();
     relaxations.push_back(json::Object{{"op", op->getName().getStringRef()},
                                        {"kind", "absorb"},
                                        {"location", location}});

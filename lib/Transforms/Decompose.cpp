@@ -62,10 +62,10 @@ void decompose(LatentAttentionOp op, TargetAttr target, IRRewriter &rewriter) {
       RankedTensorType::get({chunks, heads, latent}, f32), query.getResult(),
       op.getQ(), op.getPosition(), op.getLatentAttr(), op.getRopeAttr(),
       op.getScaleAttr(), /*tiling=*/TilingAttr());
-  auto value = LatentValueOp::create(
-      rewriter, op.getLoc(), op.getType(), scores.getMaximum(),
-      scores.getSum(), scores.getContext(), op.getWeightAttr(),
-      /*tiling=*/TilingAttr());
+  auto value = LatentValueOp::create(rewriter, op.getLoc(), op.getType(),
+                                     scores.getMaximum(), scores.getSum(),
+                                     scores.getContext(), op.getWeightAttr(),
+                                     /*tiling=*/TilingAttr());
   rewriter.replaceOp(op, value);
 }
 
@@ -93,8 +93,8 @@ struct DecomposePass : public mega::impl::DecomposePassBase<DecomposePass> {
 
 private:
   static void eraseUnused(BlockOp block, IRRewriter &rewriter) {
-    for (Operation &op : llvm::make_early_inc_range(
-             llvm::reverse(block.getBody().front())))
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(block.getBody().front())))
       if (isOpTriviallyDead(&op))
         rewriter.eraseOp(&op);
   }

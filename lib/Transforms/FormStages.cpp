@@ -167,8 +167,7 @@ private:
       OpBuilder builder(operand->getOwner());
       Value value = operand->get();
       operand->set(ElementwiseOp::create(builder, operand->getOwner()->getLoc(),
-                                         value.getType(), value,
-                                         TilingAttr()));
+                                         value.getType(), value, TilingAttr()));
     }
   }
 
@@ -260,8 +259,8 @@ private:
       }
       bool latent = isa<LatentValueOp>(stage.anchors.front());
       if (!all || tiles == 0 ||
-          (!latent && waveEfficiency(tiles, target.getCtas()) >=
-                          kWantedWaveEfficiency))
+          (!latent &&
+           waveEfficiency(tiles, target.getCtas()) >= kWantedWaveEfficiency))
         continue;
       for (Operation *anchor : stage.anchors)
         if (cast<AnchorOpInterface>(anchor).canSplit())
@@ -407,11 +406,10 @@ public:
     };
     auto program =
         ProgramOp::create(builder, block.getLoc(), block.getSymNameAttr());
-    Block *body = builder.createBlock(
-        &program.getBody(), {},
-        {vector(block.getArgumentTypes().front()),
-         vector(block.getResultTypes().front())},
-        {block.getLoc(), block.getLoc()});
+    Block *body = builder.createBlock(&program.getBody(), {},
+                                      {vector(block.getArgumentTypes().front()),
+                                       vector(block.getResultTypes().front())},
+                                      {block.getLoc(), block.getLoc()});
     buffers[block.getBody().getArgument(0)] = body->getArgument(0);
     outputBuffer = body->getArgument(1);
     output = cast<ReturnOp>(block.getBody().front().getTerminator())
@@ -496,8 +494,8 @@ private:
     for (int64_t index : order)
       for (Value value : valuesOf(index)) {
         auto router = value.getDefiningOp<RouterOp>();
-        bool probed = router && router.getProbeAttr() &&
-                      value == router.getIds();
+        bool probed =
+            router && router.getProbeAttr() && value == router.getIds();
         if (value == output) {
           buffers[value] = outputBuffer;
           continue;
@@ -570,9 +568,9 @@ private:
   void buildStage(int64_t index) {
     OpBuilder::InsertionGuard guard(builder);
     const PlannedStage &planned = plan.getStages()[index];
-    auto stage = StageOp::create(
-        builder, planned.anchors.front()->getLoc(),
-        builder.getStringAttr(stageName(planned)), /*tiles=*/IntegerAttr());
+    auto stage = StageOp::create(builder, planned.anchors.front()->getLoc(),
+                                 builder.getStringAttr(stageName(planned)),
+                                 /*tiles=*/IntegerAttr());
     builder.createBlock(&stage.getBody());
     Scope scope{index, {}};
     for (Operation *op :
@@ -586,9 +584,9 @@ private:
         auto tensor = cast<RankedTensorType>(op->getResult(0).getType());
         clone->getResult(0).setType(tensor.clone(builder.getF32Type()));
         auto anchor = cast<AnchorOpInterface>(clone);
-        anchor.setTilingAttr(TilingAttr::get(
-            builder.getContext(), 0, anchor.getTileCount(),
-            anchor.getTileExtent(), /*split=*/true));
+        anchor.setTilingAttr(
+            TilingAttr::get(builder.getContext(), 0, anchor.getTileCount(),
+                            anchor.getTileExtent(), /*split=*/true));
       }
     }
     for (Value value : valuesOf(index))
@@ -597,8 +595,7 @@ private:
 
   /// Makes `value` available in the stage: from memory, or computed here.
   void materialise(Value value, Scope &scope) {
-    if (scope.mapping.contains(value) ||
-        plan.producerOf(value) == scope.stage)
+    if (scope.mapping.contains(value) || plan.producerOf(value) == scope.stage)
       return;
     if (isa<RankedTensorType>(value.getType()) &&
         comesFromMemory(value, scope.stage)) {
@@ -644,8 +641,7 @@ struct FormStagesPass : public mega::impl::FormStagesPassBase<FormStagesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
-    for (BlockOp block :
-         llvm::make_early_inc_range(module.getOps<BlockOp>())) {
+    for (BlockOp block : llvm::make_early_inc_range(module.getOps<BlockOp>())) {
       StagePlan plan(block, target);
       ProgramBuilder(block, plan, target).build();
     }

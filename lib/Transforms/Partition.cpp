@@ -63,9 +63,8 @@ Operation *anchorBehind(Value value) {
 /// Elements of operand `value` that a tile of `anchor` reads.
 AccessAttr readRelation(Operation *anchor, Value value,
                         const AccessBuilder &access) {
-  AffineExpr local =
-      access.getTile() -
-      cast<AnchorOpInterface>(anchor).getTilingAttr().getBegin();
+  AffineExpr local = access.getTile() -
+                     cast<AnchorOpInterface>(anchor).getTilingAttr().getBegin();
   int64_t count = elementsOf(value);
   return TypeSwitch<Operation *, AccessAttr>(anchor)
       .Case([&](DeltaRuleOp op) {
@@ -81,9 +80,9 @@ AccessAttr readRelation(Operation *anchor, Value value,
       .Case([&](LatentQueryOp op) {
         int64_t heads =
             cast<RankedTensorType>(op.getResult().getType()).getDimSize(0);
-        return access.range(
-            local.floorDiv(op.getTileCount() / heads) * (count / heads),
-            count / heads);
+        return access.range(local.floorDiv(op.getTileCount() / heads) *
+                                (count / heads),
+                            count / heads);
       })
       .Case([&](ElementwiseOp) { return access.range(local, 1); })
       .Default([&](Operation *) { return access.all(count); });

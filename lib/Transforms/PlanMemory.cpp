@@ -136,8 +136,7 @@ private:
       return addQuant("mma_m16k128", {name});
     auto tensor = cast<RankedTensorType>(type);
     addRegion("raw", {name},
-              tensor.getNumElements() *
-                  tensor.getElementTypeBitWidth() / 8);
+              tensor.getNumElements() * tensor.getElementTypeBitWidth() / 8);
   }
 
   void addQuant(StringRef layout, ArrayRef<FlatSymbolRefAttr> sources) {

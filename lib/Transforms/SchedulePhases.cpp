@@ -85,8 +85,7 @@ private:
         GridBarrierOp::create(builder, members.front().getLoc(),
                               builder.getStrArrayAttr(refs));
       }
-      auto phase =
-          PhaseOp::create(builder, members.front().getLoc(), index);
+      auto phase = PhaseOp::create(builder, members.front().getLoc(), index);
       Block *body = builder.createBlock(&phase.getBody());
       for (StageOp stage : members)
         stage->moveBefore(body, body->end());

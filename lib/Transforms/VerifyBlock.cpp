@@ -17,7 +17,8 @@ using namespace mega;
 
 namespace {
 
-struct VerifyBlockPass : public mega::impl::VerifyBlockPassBase<VerifyBlockPass> {
+struct VerifyBlockPass
+    : public mega::impl::VerifyBlockPassBase<VerifyBlockPass> {
   using Base::Base;
 
   void runOnOperation() override {
@@ -86,8 +87,7 @@ private:
     WalkResult result = block.walk([&](Operation *op) {
       for (ArrayAttr together : packedTogether(op))
         for (auto name : together.getAsRange<FlatSymbolRefAttr>()) {
-          auto [it, fresh] =
-              packed.try_emplace(name.getAttr(), together, op);
+          auto [it, fresh] = packed.try_emplace(name.getAttr(), together, op);
           if (fresh || it->second.first == together)
             continue;
           InFlightDiagnostic diag = op->emitOpError("packs weight ")
@@ -131,8 +131,7 @@ private:
       return op->emitOpError("belongs to level 1, expected level-0 ops only");
     if (isa<LoadOp, LoadSumOp, StoreOp, AllocOp, StageOp>(op))
       return op->emitOpError("belongs to level 1, expected level-0 ops only");
-    if (isa<BlockOp>(op->getParentOp()) &&
-        !isa<MegaDialect>(op->getDialect()))
+    if (isa<BlockOp>(op->getParentOp()) && !isa<MegaDialect>(op->getDialect()))
       return op->emitOpError("stands in a mega.block, expected mega ops only");
     for (Type type : op->getResultTypes())
       if (auto tensor = dyn_cast<RankedTensorType>(type);
@@ -175,8 +174,7 @@ private:
         auto shared = typeOf<QuantType>(op, experts.getSharedDownAttr());
         if (down.getGroup() != shared.getGroup())
           return op->emitOpError("has shared down ")
-                 << shared << " beside down " << down
-                 << ", expected one group";
+                 << shared << " beside down " << down << ", expected one group";
       }
     }
     if (auto conv = dyn_cast<ShortConvOp>(op)) {
@@ -199,8 +197,8 @@ private:
           values % kUnitOutputs != 0)
         return op->emitOpError("has ")
                << keys << " key and " << values << " value elements a head and "
-               << "queries of type " << q
-               << ", expected multiples of " << kUnitOutputs << " and bf16";
+               << "queries of type " << q << ", expected multiples of "
+               << kUnitOutputs << " and bf16";
     }
     return success();
   }

@@ -85,7 +85,8 @@ LogicalResult checkKernel(KernelOp kernel) {
   return success();
 }
 
-struct VerifyKernelPass : public mega::impl::VerifyKernelPassBase<VerifyKernelPass> {
+struct VerifyKernelPass
+    : public mega::impl::VerifyKernelPassBase<VerifyKernelPass> {
   using Base::Base;
 
   void runOnOperation() override {

@@ -32,13 +32,12 @@ LogicalResult checkPair(const PlacedStage &earlier, const PlacedStage &later) {
     return success();
   const StageDependence &edge = edges.front();
   StageOp stage = later.op;
-  InFlightDiagnostic diag = stage.emitOpError("'")
-                            << stage.getName() << "' and '"
-                            << StageOp(earlier.op).getName()
-                            << "' have no barrier between them, expected one "
-                               "for the "
-                            << describe(edge.kind) << " of "
-                            << describe(edge.later.resource);
+  InFlightDiagnostic diag =
+      stage.emitOpError("'")
+      << stage.getName() << "' and '" << StageOp(earlier.op).getName()
+      << "' have no barrier between them, expected one "
+         "for the "
+      << describe(edge.kind) << " of " << describe(edge.later.resource);
   diag.attachNote(edge.earlier.op->getLoc()) << "the earlier access";
   diag.attachNote(edge.later.op->getLoc()) << "the later access";
   return diag;

@@ -14,7 +14,8 @@ using namespace mega;
 
 namespace {
 
-struct VerifyStagesPass : public mega::impl::VerifyStagesPassBase<VerifyStagesPass> {
+struct VerifyStagesPass
+    : public mega::impl::VerifyStagesPassBase<VerifyStagesPass> {
   using Base::Base;
 
   void runOnOperation() override {

@@ -18,8 +18,8 @@ using Program = struct NvrtcOpaqueProgram *;
 
 /// The functions this file calls, with NVRTC's own signatures (nvrtc.h).
 struct Nvrtc {
-  int (*create)(Program *, const char *, const char *, int,
-                const char *const *, const char *const *);
+  int (*create)(Program *, const char *, const char *, int, const char *const *,
+                const char *const *);
   int (*destroy)(Program *);
   int (*compile)(Program, int, const char *const *);
   int (*logSize)(Program, size_t *);
@@ -109,7 +109,8 @@ int numberBefore(const std::string &log, const std::string &unit) {
     while (end > 0 && log[end - 1] == ' ')
       --end;
     size_t begin = end;
-    while (begin > 0 && std::isdigit(static_cast<unsigned char>(log[begin - 1])))
+    while (begin > 0 &&
+           std::isdigit(static_cast<unsigned char>(log[begin - 1])))
       --begin;
     if (begin < end)
       total += std::atoi(log.substr(begin, end - begin).c_str());
@@ -130,11 +131,11 @@ Result<NvrtcProgram> compileCuda(const std::string &source,
     return Status(MEGALITH_INVALID_ARGUMENT,
                   fmt::format("arch is '{}', expected one like sm_90a", arch));
   Program program = nullptr;
-  int error = api->create(&program, source.c_str(), name.c_str(), 0, nullptr,
-                          nullptr);
+  int error =
+      api->create(&program, source.c_str(), name.c_str(), 0, nullptr, nullptr);
   if (error != 0)
-    return Status(MEGALITH_INTERNAL, fmt::format("nvrtc: {}",
-                                                 api->errorString(error)));
+    return Status(MEGALITH_INTERNAL,
+                  fmt::format("nvrtc: {}", api->errorString(error)));
   bool ptx = image == NvrtcImage::Ptx;
   std::string archOption =
       "--gpu-architecture=" + (ptx ? "compute_" + arch.substr(3) : arch);

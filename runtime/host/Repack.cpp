@@ -21,8 +21,8 @@ constexpr int64_t unitRows = 16;
 constexpr int64_t unitInputs = 128;
 constexpr int64_t codeBytes = unitRows * unitInputs / 2;
 /// What a row slot's scale and zero are multiplied by. A code that lies in
-/// bits 0..3 of a bf16 is a subnormal, code * 2^-133; one in bits 4..7 is code *
-/// 2^-129, across the boundary to normal numbers, where bf16 stays linear. So
+/// bits 0..3 of a bf16 is a subnormal, code * 2^-133; one in bits 4..7 is code
+/// * 2^-129, across the boundary to normal numbers, where bf16 stays linear. So
 /// the kernel uses codes as they lie. Zeros match them, and scales bring both
 /// kinds of slot to weight * 2^-20, exactly.
 constexpr int scaleShift(int64_t slot) { return slot < 8 ? 113 : 109; }

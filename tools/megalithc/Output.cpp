@@ -80,11 +80,9 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
                        program->stackBytes});
     files.emplace_back(file, std::move(program->image));
   }
-  llvm::json::Value manifest =
-      makeManifest(kernel.kernel, kernel.facts(), targets,
-                   std::move(kernel.relaxations));
-  files.emplace_back("manifest.json",
-                     llvm::formatv("{0:2}\n", manifest).str());
+  llvm::json::Value manifest = makeManifest(
+      kernel.kernel, kernel.facts(), targets, std::move(kernel.relaxations));
+  files.emplace_back("manifest.json", llvm::formatv("{0:2}\n", manifest).str());
   files.emplace_back("kernel.cu", kernel.emitted.source);
 
   // Beside the target, so that the final rename is one step.
@@ -93,8 +91,7 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
                                   /*MakeAbsolute=*/false);
   if (std::error_code error = llvm::sys::fs::create_directories(beside))
     return llvm::createStringError(error, "cannot create " + beside);
-  llvm::scope_exit cleanUp(
-      [&] { llvm::sys::fs::remove_directories(beside); });
+  llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(beside); });
   for (auto &[name, content] : files) {
     llvm::SmallString<128> file(beside);
     llvm::sys::path::append(file, name);
@@ -103,8 +100,8 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
   }
   llvm::sys::fs::remove_directories(path);
   if (std::error_code error = llvm::sys::fs::rename(beside, path))
-    return llvm::createStringError(error, "cannot rename " + beside + " to " +
-                                              path);
+    return llvm::createStringError(error,
+                                   "cannot rename " + beside + " to " + path);
   cleanUp.release();
   return llvm::Error::success();
 }

@@ -10,12 +10,12 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
-#include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
 using namespace mega;
@@ -50,8 +50,8 @@ cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
 cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
 cl::opt<bool> prefetch("prefetch", cl::init(true),
-                       cl::desc("start copying the next phase's weights "
-                                "before each barrier (default on)"),
+                       cl::desc("ask L2 for rows of plain weights before "
+                                "each barrier (default on)"),
                        cl::cat(category));
 cl::opt<bool> instrument("instrument",
                          cl::desc("stamp the SM clock at each phase's start "
@@ -109,9 +109,9 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
     if (output == "-")
       return llvm::createStringError(
           "a bundle cannot go to standard output, expected -o DIRECTORY");
-    return writeBundle(output, kernel,
-                       llvm::SmallVector<std::string>(archs.begin(),
-                                                      archs.end()));
+    return writeBundle(
+        output, kernel,
+        llvm::SmallVector<std::string>(archs.begin(), archs.end()));
   }
   if (emit == Emit::Mlir) {
     std::string text;

@@ -17,11 +17,11 @@
  * addresses are device addresses, at least 16-byte aligned.
  */
 struct mega_kernel_header {
-  const void *input;   /* hidden vector in, manifest "input" */
-  void *output;        /* hidden vector out, manifest "output"; may be input */
+  const void *input; /* hidden vector in, manifest "input" */
+  void *output;      /* hidden vector out, manifest "output"; may be input */
   const uint8_t *weights; /* weight arena, packed as the manifest says */
-  uint8_t *workspace;  /* manifest "workspace", zeroed once before first use */
-  int64_t position;    /* tokens seen before this one: rows in every cache */
+  uint8_t *workspace; /* manifest "workspace", zeroed once before first use */
+  int64_t position;   /* tokens seen before this one: rows in every cache */
 };
 
 #endif

@@ -53,9 +53,8 @@ LogicalResult StageEmitter::emitAnchors(StageOp stage) {
               emitLatentQuery(query);
               return success();
             })
-            .Case([&](LatentScoresOp scores) {
-              return emitLatentScores(scores);
-            })
+            .Case(
+                [&](LatentScoresOp scores) { return emitLatentScores(scores); })
             .Case([&](LatentValueOp value) {
               emitLatentValue(value);
               return success();
@@ -99,8 +98,8 @@ void StageEmitter::emitEpilogue(Value result, TileValue base,
 
 void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
   auto declare = [&](Value value, TileValue tile, const std::string &text) {
-    os << indent << "const float " << tile.name << " = "
-       << rounded(value, text) << ";\n";
+    os << indent << "const float " << tile.name << " = " << rounded(value, text)
+       << ";\n";
     tileValues[value] = std::move(tile);
   };
   TypeSwitch<Operation *>(op)
@@ -114,8 +113,8 @@ void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
         int64_t size = typeOf(slice.getResult()).getNumElements();
         TileValue tile = in;
         tile.index = fresh("i");
-        os << indent << "const int " << tile.index << " = " << in.index
-           << " - " << offset << ";\n";
+        os << indent << "const int " << tile.index << " = " << in.index << " - "
+           << offset << ";\n";
         tile.guard = both(in.guard, tile.index + " >= 0 && " + tile.index +
                                         " < " + str(size));
         if (in.at)
@@ -133,8 +132,8 @@ void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
           inputs.push_back(tileValues.lookup(input));
         TileValue tile = inputs.front();
         tile.name = fresh("v");
-        bool pure =
-            llvm::all_of(inputs, [](const TileValue &in) { return bool(in.at); });
+        bool pure = llvm::all_of(
+            inputs, [](const TileValue &in) { return bool(in.at); });
         Value result = map.getResult();
         tile.at = nullptr;
         if (pure)
@@ -170,13 +169,12 @@ void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
         int64_t taps = state.getDimSize(0) + 1, channels = state.getDimSize(1);
         int64_t slice =
             int64_t(conv.getIndex().value_or(0)) * channels * taps * 2;
-        std::string call =
-            "mega::shortConv<" + str(taps) + ", " + str(channels) +
-            ">(reinterpret_cast<mega::u16 *>(" +
-            stateAddress(conv.getState()) +
-            "), reinterpret_cast<const mega::u16 *>(" +
-            weightAddress(conv.getWeight()) + " + " + str(slice) + "), " +
-            in.index + ", " + in.name + ")";
+        std::string call = "mega::shortConv<" + str(taps) + ", " +
+                           str(channels) + ">(reinterpret_cast<mega::u16 *>(" +
+                           stateAddress(conv.getState()) +
+                           "), reinterpret_cast<const mega::u16 *>(" +
+                           weightAddress(conv.getWeight()) + " + " +
+                           str(slice) + "), " + in.index + ", " + in.name + ")";
         if (!in.guard.empty())
           call = in.guard + " ? " + call + " : 0.0f";
         declare(conv.getResult(), tile, call);
@@ -188,9 +186,9 @@ void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
         bool narrow = state.getElementType().isBF16();
         os << indent
            << (in.guard.empty() ? std::string() : "if (" + in.guard + ") ")
-           << "reinterpret_cast<" << (narrow ? "mega::u16" : "float")
-           << " *>(" << stateAddress(append.getState())
-           << ")[p.position * " << row << " + " << in.index << "] = "
+           << "reinterpret_cast<" << (narrow ? "mega::u16" : "float") << " *>("
+           << stateAddress(append.getState()) << ")[p.position * " << row
+           << " + " << in.index << "] = "
            << (narrow ? "mega::floatToBf16(" + in.name + ")" : in.name)
            << ";\n";
       })
@@ -201,8 +199,9 @@ void StageEmitter::emitTileStore(StoreOp op, StringRef indent) {
   TileValue in = tileValues.lookup(op.getValue());
   bool narrow = op.getBuffer().getType().getElementType().isBF16();
   os << indent << (in.guard.empty() ? std::string() : "if (" + in.guard + ") ")
-     << pointers.lookup(op.getBuffer()) << "[" << in.index << "] = "
-     << (narrow ? "mega::floatToBf16(" + in.name + ")" : in.name) << ";\n";
+     << pointers.lookup(op.getBuffer()) << "[" << in.index
+     << "] = " << (narrow ? "mega::floatToBf16(" + in.name + ")" : in.name)
+     << ";\n";
 }
 
 StoreOp StageEmitter::storeOf(Value value) const {
@@ -249,8 +248,7 @@ void StageEmitter::emitStepRange(int64_t tiles, int64_t steps, bool split) {
 
 void StageEmitter::emitPartialStore(Value result, StringRef tile,
                                     StringRef index, StringRef value,
-                                    const PartialSums &sums,
-                                    StringRef indent) {
+                                    const PartialSums &sums, StringRef indent) {
   StoreOp store = storeOf(result);
   int64_t count = typeOf(result).getNumElements();
   os << indent << "const int slot = int(blockIdx.x) - mega::Contributors<"
@@ -312,12 +310,11 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
   }
   os << "  {\n  ";
   emitStepRange(tiles, first.steps(), split);
-  os << "    mega::quantGemv<" << first.steps() << ", 0, " << first.sets
-     << ", " << x.levels << ", " << x.length << ", " << model.threads()
+  os << "    mega::quantGemv<" << first.steps() << ", 0, " << first.sets << ", "
+     << x.levels << ", " << x.length << ", " << model.threads()
      << ">(\n        steps, " << x.shared << ", " << scratch
      << ", ring,\n        [&](int tile, int step) { return "
-     << unitAddress(linears)
-     << "; },\n        [](int) { return 1.0f; },\n"
+     << unitAddress(linears) << "; },\n        [](int) { return 1.0f; },\n"
      << "        [&](int tile, int row, const float *sums) {\n";
   int64_t begin = 0;
   for (auto [number, linear] : llvm::enumerate(linears)) {
@@ -364,8 +361,8 @@ void StageEmitter::emitDenseLinear(LinearOp op) {
   for (StoreOp store : stores)
     pointerTo(store.getBuffer());
   int64_t warps = model.threads() / 32;
-  std::string scratch = declareScratch(
-      "mega::DenseScratch<" + str(warps) + ">", warps * 4);
+  std::string scratch =
+      declareScratch("mega::DenseScratch<" + str(warps) + ">", warps * 4);
   // The last CTAs have the shortest runs of units: give them rows first.
   os << "  mega::denseGemv<" << inputs << ", " << model.threads()
      << ">(mega::share(" << outputs
@@ -393,14 +390,26 @@ static std::string expertOf(const std::string &ids, const std::string &row,
                             int64_t routed, int64_t stack, int64_t rows) {
   if (rows == routed)
     return ids + "[" + row + "]";
-  return "(" + row + " < " + str(routed) + " ? " + ids + "[" + row + "] : " +
-         str(stack - routed) + " + " + row + ")";
+  return "(" + row + " < " + str(routed) + " ? " + ids + "[" + row +
+         "] : " + str(stack - routed) + " + " + row + ")";
+}
+
+std::string StageEmitter::gateUpAddress(ExpertGateUpOp op, StringRef ids) {
+  PackedWeight weight = model.packed(op.getGate());
+  int64_t stack = cast<QuantType>(model.weightType(op.getGate())).getStack();
+  int64_t routed = typeOf(op.getIds()).getNumElements();
+  int64_t rows = typeOf(op.getResult()).getDimSize(0);
+  return "          const int row = tile / " + str(weight.tiles()) +
+         ", strip = tile % " + str(weight.tiles()) +
+         ";\n          const int expert = " +
+         expertOf(ids.str(), "row", routed, stack, rows) +
+         ";\n          return " + weightAddress(op.getGate()) +
+         " + ((mega::u64(expert) * " + str(weight.tiles()) + " + strip) * " +
+         str(weight.steps()) + " + step) * " + str(weight.unitBytes()) + ";\n";
 }
 
 void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
   PackedWeight weight = model.packed(op.getGate());
-  int64_t stack = cast<QuantType>(model.weightType(op.getGate())).getStack();
-  int64_t routed = typeOf(op.getIds()).getNumElements();
   int64_t rows = typeOf(op.getResult()).getDimSize(0);
   int64_t columns = typeOf(op.getResult()).getDimSize(1);
   int64_t tiles = rows * weight.tiles();
@@ -420,28 +429,22 @@ void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
      << ", " << x.levels << ", " << x.length << ", " << model.threads()
      << ">(\n        steps, " << x.shared << ", " << scratch
      << ", ring,\n        [&](int tile, int step) {\n"
-     << "          const int row = tile / " << weight.tiles() << ", strip = "
-     << "tile % " << weight.tiles() << ";\n          const int expert = "
-     << expertOf(ids, "row", routed, stack, rows) << ";\n"
-     << "          return " << weightAddress(op.getGate())
-     << " + ((mega::u64(expert) * " << weight.tiles() << " + strip) * "
-     << weight.steps() << " + step) * " << weight.unitBytes()
-     << ";\n        },\n        [](int) { return 1.0f; },\n"
+     << gateUpAddress(op, ids)
+     << "        },\n        [](int) { return 1.0f; },\n"
      << "        [&](int tile, int row, const float *sums) {\n"
      << "          if (row >= " << weight.rowsPerTile() << ") return;\n"
      << "          const int column = tile % " << weight.tiles() << " * "
      << weight.rowsPerTile() << " + row;\n"
-     << "          const int i = tile / " << weight.tiles() << " * "
-     << columns << " + column;\n";
+     << "          const int i = tile / " << weight.tiles() << " * " << columns
+     << " + column;\n";
   TileValue tile;
   tile.index = "i";
   tile.name = fresh("v");
   if (columns % weight.rowsPerTile() != 0)
     tile.guard = "column < " + str(columns);
   os << "          const float " << tile.name << " = "
-     << rounded(op.getResult(),
-                activation + "(sums[row], sums[row + " +
-                    str(weight.rowsPerTile()) + "])")
+     << rounded(op.getResult(), activation + "(sums[row], sums[row + " +
+                                    str(weight.rowsPerTile()) + "])")
      << ";\n";
   emitEpilogue(op.getResult(), tile, "          ");
   os << "        });\n  }\n";
@@ -458,8 +461,7 @@ std::string StageEmitter::downAddress(ExpertDownOp op, StringRef ids) {
          expertOf(ids.str(), "row", routed, stack, rows) +
          ";\n          return " + weightAddress(op.getDown()) +
          " + ((mega::u64(expert) * " + str(weight.tiles()) + " + tile) * " +
-         str(weight.steps()) + " + inner) * " + str(weight.unitBytes()) +
-         ";\n";
+         str(weight.steps()) + " + inner) * " + str(weight.unitBytes()) + ";\n";
 }
 
 void StageEmitter::emitExpertDown(ExpertDownOp op) {
@@ -481,12 +483,12 @@ void StageEmitter::emitExpertDown(ExpertDownOp op) {
   emitStepRange(weight.tiles(), steps, split);
   os << "    mega::quantGemv<" << steps << ", " << weight.steps() << ", "
      << weight.sets << ", " << x.levels << ", " << x.length << ", "
-     << model.threads() << ">(\n        steps, " << x.shared << ", "
-     << scratch << ", ring,\n        [&](int tile, int step) {\n"
+     << model.threads() << ">(\n        steps, " << x.shared << ", " << scratch
+     << ", ring,\n        [&](int tile, int step) {\n"
      << downAddress(op, ids) << "        },\n        [&](int row) { return "
-     << (rows == routed ? gates + "[row]"
-                        : "row < " + str(routed) + " ? " + gates +
-                              "[row] : 1.0f")
+     << (rows == routed
+             ? gates + "[row]"
+             : "row < " + str(routed) + " ? " + gates + "[row] : 1.0f")
      << "; },\n        [&](int tile, int row, const float *sums) {\n"
      << "          const int i = tile * " << kUnitOutputs << " + row;\n";
   Value result = op.getResult();
@@ -501,8 +503,8 @@ void StageEmitter::emitExpertDown(ExpertDownOp op) {
     if (typeOf(result).getNumElements() % kUnitOutputs != 0)
       tile.guard = "i < " + str(typeOf(result).getNumElements());
     tile.at = [=](const std::string &i) {
-      return rounded(result, "sums[(" + i + ") - tile * " +
-                                 str(kUnitOutputs) + "]");
+      return rounded(result,
+                     "sums[(" + i + ") - tile * " + str(kUnitOutputs) + "]");
     };
     os << "          const float " << tile.name << " = "
        << rounded(result, "sums[row]") << ";\n";
@@ -520,10 +522,10 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
   int64_t columns = typeOf(op.getV()).getDimSize(1);
   int64_t strip = op.getTileExtent(), strips = columns / strip;
   std::string state = statePointer(op.getState());
-  std::string scratch = declareScratch(
-      "mega::DeltaScratch<" + str(model.threads()) + ", " + str(keys) + ", " +
-          str(strip) + ">",
-      3 * keys * 4 + 2 * model.threads() * 4);
+  std::string scratch =
+      declareScratch("mega::DeltaScratch<" + str(model.threads()) + ", " +
+                         str(keys) + ", " + str(strip) + ">",
+                     3 * keys * 4 + 2 * model.threads() * 4);
   SmallVector<StoreOp> stores;
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
@@ -555,11 +557,10 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
      << "; },\n        [&](int i) { return " << key(op.getK())
      << "; },\n        [&](int i) { return "
      << at(op.getV(), "(head * " + str(columns) + " + first + i)")
-     << "; },\n        " << at(op.getBeta(), "head")
-     << ", [&](int i) { return " << decay << "; },\n        " << scratch
+     << "; },\n        " << at(op.getBeta(), "head") << ", [&](int i) { return "
+     << decay << "; },\n        " << scratch
      << ", [&](int column, float sum) {\n"
-     << "          const int i = head * " << columns
-     << " + first + column;\n";
+     << "          const int i = head * " << columns << " + first + column;\n";
   TileValue tile;
   tile.index = "i";
   tile.name = fresh("v");
@@ -581,22 +582,22 @@ void StageEmitter::emitLatentQuery(LatentQueryOp op) {
   // A head's columns in the weight are its keys, then its values.
   int64_t perHead = weight.outputs / heads;
   int64_t keys = op.getKeys();
-  weightBytes += heads * keys / kUnitOutputs * weight.steps() *
-                 weight.unitBytes();
-  std::string scratch = declareScratch(
-      "mega::LatentQueryScratch<" + str(model.threads()) + ">",
-      model.threads() / 32 * 128 * 4);
+  weightBytes +=
+      heads * keys / kUnitOutputs * weight.steps() * weight.unitBytes();
+  std::string scratch =
+      declareScratch("mega::LatentQueryScratch<" + str(model.threads()) + ">",
+                     model.threads() / 32 * 128 * 4);
   std::string out = pointerTo(storeOf(op.getResult()).getBuffer());
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
-     << "; tile += gridDim.x) {\n    const int head = tile / "
-     << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
+     << "; tile += gridDim.x) {\n    const int head = tile / " << weight.steps()
+     << ", step = tile % " << weight.steps() << ";\n"
      << "    mega::latentQuery<" << model.threads() << ", " << keys << ", "
      << weight.sets << ">(\n        [&](int i) { return "
-     << at(op.getQ(), "(head * " + str(width) + " + i)") << "; }, "
-     << scratch << ",\n        [&](int row) { return "
-     << weightAddress(op.getWeight()) << " + mega::u64((head * " << perHead / kUnitOutputs
-     << " + row) * " << weight.steps() << " + step) * "
-     << weight.unitBytes() << "; },\n        [&](int column, float sum) {\n"
+     << at(op.getQ(), "(head * " + str(width) + " + i)") << "; }, " << scratch
+     << ",\n        [&](int row) { return " << weightAddress(op.getWeight())
+     << " + mega::u64((head * " << perHead / kUnitOutputs << " + row) * "
+     << weight.steps() << " + step) * " << weight.unitBytes()
+     << "; },\n        [&](int column, float sum) {\n"
      << "          const int channel = step * " << kUnitInputs
      << " + column;\n          if (channel < " << latent << ") " << out
      << "[head * " << latent << " + channel] = sum;\n        });\n  }\n";
@@ -609,8 +610,7 @@ LogicalResult StageEmitter::emitLatentScores(LatentScoresOp op) {
   int64_t rope = model.stateType(op.getRope()).getDimSize(1);
   if (latent % 8 != 0 || rope % 8 != 0)
     return op.emitOpError("reads cache rows of ")
-           << latent << " and " << rope
-           << " elements, expected multiples of 8";
+           << latent << " and " << rope << " elements, expected multiples of 8";
   // Heads at a time: as many as shared memory holds.
   int64_t stride = llvm::alignTo(latent + rope, 16) + 8;
   int64_t warps = model.threads() / 32;
@@ -630,17 +630,18 @@ LogicalResult StageEmitter::emitLatentScores(LatentScoresOp op) {
   std::string state = statePointer(op.getLatent());
   std::string ropeState = statePointer(op.getRope());
   std::string scratch = declareScratch(
-      "mega::LatentScratch<" + str(model.threads()) + ", " + str(group) +
-          ", " + str(latent) + ", " + str(rope) + ">",
+      "mega::LatentScratch<" + str(model.threads()) + ", " + str(group) + ", " +
+          str(latent) + ", " + str(rope) + ">",
       scratchBytes(group));
   std::string maximum = pointerTo(storeOf(op.getMaximum()).getBuffer());
   std::string sum = pointerTo(storeOf(op.getSum()).getBuffer());
   std::string context = pointerTo(storeOf(op.getContext()).getBuffer());
-  std::string bound = heads % group == 0 ? "" : "if (head < " + str(heads) + ") ";
+  std::string bound =
+      heads % group == 0 ? "" : "if (head < " + str(heads) + ") ";
   std::string absorbed =
-      at(op.getAbsorbed(), "(head * " + str(latent) + " + c)");
+      pointerTo(op.getAbsorbed().getDefiningOp<LoadOp>().getBuffer());
   std::string rotated = at(op.getQ(), "(head * " + str(width) + " + " +
-                                          str(width - rope - latent) + " + c)");
+                                          str(width - rope) + " + c)");
   os << "  {\n    const int length = int(p.position) + 1;\n"
      << "    const int chunks = min(int(gridDim.x), length);\n"
      << "    if (int(blockIdx.x) < chunks)\n"
@@ -648,19 +649,25 @@ LogicalResult StageEmitter::emitLatentScores(LatentScoresOp op) {
      << "; base += " << group << ")\n"
      << "        mega::latentScores<" << model.threads() << ", " << group
      << ", " << latent << ", " << rope << ">(\n"
-     << "            mega::share(length, blockIdx.x, chunks), " << state
-     << ", " << ropeState << ",\n            "
+     << "            mega::share(length, blockIdx.x, chunks), " << state << ", "
+     << ropeState << ",\n            "
      << floatLiteral(op.getScale().convertToDouble())
      << ", [&](int h, int c) {\n              const int head = base + h;\n";
   if (!bound.empty())
+    os << "              if (head >= " << heads
+       << ") return float4{0, 0, 0, 0};\n";
+  os << "              return mega::loadSharedFloat4(" << absorbed
+     << " + head * " << latent << " + c);\n            },\n"
+     << "            [&](int h, int c) {\n"
+     << "              const int head = base + h;\n";
+  if (!bound.empty())
     os << "              if (head >= " << heads << ") return 0.0f;\n";
-  os << "              return c < " << latent << " ? " << absorbed << " : "
-     << rotated << ";\n            },\n            " << scratch
-     << ", [&](int h, float top, float total) {\n"
+  os << "              return " << rotated << ";\n            },\n            "
+     << scratch << ", [&](int h, float top, float total) {\n"
      << "              const int head = base + h;\n              " << bound
      << "{\n                " << maximum << "[blockIdx.x * " << heads
-     << " + head] = top;\n                " << sum << "[blockIdx.x * "
-     << heads << " + head] = total;\n              }\n            },\n"
+     << " + head] = top;\n                " << sum << "[blockIdx.x * " << heads
+     << " + head] = total;\n              }\n            },\n"
      << "            [&](int h, int c, float2 pair) {\n"
      << "              const int head = base + h;\n              " << bound
      << "*reinterpret_cast<float2 *>(" << context << " + (blockIdx.x * "
@@ -676,35 +683,34 @@ void StageEmitter::emitLatentValue(LatentValueOp op) {
   int64_t latent = typeOf(op.getContext()).getDimSize(2);
   int64_t columns = typeOf(op.getResult()).getNumElements() / heads;
   int64_t perHead = weight.outputs / heads, keys = perHead - columns;
-  weightBytes += heads * columns / kUnitOutputs * weight.steps() *
-                 weight.unitBytes();
+  weightBytes +=
+      heads * columns / kUnitOutputs * weight.steps() * weight.unitBytes();
   int64_t partials = chunks * 4 + model.threads() / 128 * 128 * 4;
-  std::string scratch = declareScratch(
-      "mega::LatentValueScratch<" + str(model.threads()) + ", " +
-          str(chunks) + ">",
-      llvm::alignTo(partials, 16) + 3 * 128 * 2);
+  std::string scratch =
+      declareScratch("mega::LatentValueScratch<" + str(model.threads()) + ", " +
+                         str(chunks) + ">",
+                     llvm::alignTo(partials, 16) + 3 * 128 * 2);
   std::string out = pointerTo(storeOf(op.getResult()).getBuffer());
-  std::string context = at(op.getContext(),
-                           "((i * " + str(heads) + " + head) * " +
-                               str(latent) + " + step * " + str(kUnitInputs) +
-                               " + c)");
+  std::string context =
+      at(op.getContext(), "((i * " + str(heads) + " + head) * " + str(latent) +
+                              " + step * " + str(kUnitInputs) + " + c)");
   if (latent % kUnitInputs != 0)
     context = "step * " + str(kUnitInputs) + " + c < " + str(latent) + " ? " +
               context + " : 0.0f";
   std::string perChunk = "(i * " + str(heads) + " + head)";
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
-     << "; tile += gridDim.x) {\n    const int head = tile / "
-     << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
+     << "; tile += gridDim.x) {\n    const int head = tile / " << weight.steps()
+     << ", step = tile % " << weight.steps() << ";\n"
      << "    mega::latentValue<" << model.threads() << ", " << chunks << ", "
      << columns << ", " << weight.sets
      << ">(\n        min(int(gridDim.x), int(p.position) + 1),\n"
      << "        [&](int i) { return " << at(op.getMaximum(), perChunk)
      << "; },\n        [&](int i) { return " << at(op.getSum(), perChunk)
-     << "; },\n        [&](int i, int c) { return " << context
-     << "; }, " << scratch << ",\n        [&](int row) { return "
-     << weightAddress(op.getWeight()) << " + mega::u64((head * " << perHead / kUnitOutputs
-     << " + " << keys / kUnitOutputs << " + row) * " << weight.steps()
-     << " + step) * " << weight.unitBytes()
+     << "; },\n        [&](int i, int c) { return " << context << "; }, "
+     << scratch << ",\n        [&](int row) { return "
+     << weightAddress(op.getWeight()) << " + mega::u64((head * "
+     << perHead / kUnitOutputs << " + " << keys / kUnitOutputs << " + row) * "
+     << weight.steps() << " + step) * " << weight.unitBytes()
      << "; },\n        [&](int column, float sum) { " << out << "[step * "
      << heads * columns << " + head * " << columns
      << " + column] = sum; });\n  }\n";
@@ -720,8 +726,7 @@ void StageEmitter::emitElementwise(ElementwiseOp op) {
   for (StoreOp store : stores)
     pointerTo(store.getBuffer());
   os << "  {\n    const mega::Range own = mega::share("
-     << typeOf(op.getResult()).getNumElements()
-     << ", blockIdx.x, gridDim.x);\n"
+     << typeOf(op.getResult()).getNumElements() << ", blockIdx.x, gridDim.x);\n"
      << "    for (int i = own.begin + int(threadIdx.x); i < own.end; i += "
      << model.threads() << ") {\n";
   TileValue tile;
@@ -738,53 +743,7 @@ void StageEmitter::emitElementwise(ElementwiseOp op) {
 // Prefetch
 //===----------------------------------------------------------------------===//
 
-/// True if the phase before `op`'s chose `op`'s experts: its choice is then
-/// still in shared memory (KernelModel::keptBytes).
-static bool choiceIsKept(ExpertDownOp op) {
-  auto load = op.getIds().getDefiningOp<LoadOp>();
-  if (!load)
-    return false;
-  for (Operation *user : load.getBuffer().getUsers()) {
-    auto store = dyn_cast<StoreOp>(user);
-    if (!store || !store.getValue().getDefiningOp<RouterOp>())
-      continue;
-    auto chosen = store->getParentOfType<PhaseOp>();
-    int64_t routers = 0;
-    chosen.walk([&](RouterOp) { ++routers; });
-    return routers == 1 &&
-           chosen.getIndex() + 1 == op->getParentOfType<PhaseOp>().getIndex();
-  }
-  return false;
-}
-
-void StageEmitter::emitPrefetch(StageOp stage) {
-  int64_t warps = model.threads() / 32;
-  SmallVector<LinearOp> linears = KernelModel::quantLinears(stage);
-  if (!linears.empty()) {
-    PackedWeight first = model.packed(linears.front().getWeight());
-    int64_t tiles = 0;
-    for (LinearOp linear : linears)
-      tiles += linear.getTileCount();
-    os << "  mega::prefetchUnits<" << first.steps() << ", 0, " << first.sets
-       << ", " << warps << ">(\n      "
-       << stepRange(tiles, first.steps(),
-                    linears.front().getTilingAttr().getSplit())
-       << ", ring, [&](int tile, int step) { return " << unitAddress(linears)
-       << "; });\n";
-  }
-  for (ExpertDownOp down : stage.getBody().getOps<ExpertDownOp>()) {
-    if (!choiceIsKept(down))
-      continue;
-    PackedWeight weight = model.packed(down.getDown());
-    int64_t steps =
-        typeOf(down.getHidden()).getDimSize(0) * weight.steps();
-    os << "  const auto *const ids = reinterpret_cast<const int *>(shared);\n"
-       << "  mega::prefetchUnits<" << steps << ", " << weight.steps() << ", "
-       << weight.sets << ", " << warps << ">(\n      "
-       << stepRange(weight.tiles(), steps, down.getTilingAttr().getSplit())
-       << ", ring, [&](int tile, int step) {\n"
-       << downAddress(down, "ids") << "      });\n";
-  }
+void StageEmitter::emitRowPrefetch(StageOp stage) {
   for (LinearOp linear : stage.getBody().getOps<LinearOp>()) {
     if (linear.getTileExtent() == kUnitOutputs)
       continue;

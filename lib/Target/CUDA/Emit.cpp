@@ -82,7 +82,7 @@ namespace {
 struct PhaseKind {
   std::string name;     ///< after the first phase of the kind
   std::string body;     ///< statements
-  std::string prefetch; ///< statements that ask L2 for its weights; may be empty
+  std::string prefetch; ///< statements that ask L2 for rows; may be empty
   SmallVector<PhaseArguments> instances;
 };
 
@@ -116,17 +116,14 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
   llvm::raw_string_ostream os(body), prefetchOs(prefetch);
   int64_t shared = 0, weights = 0;
   for (StageOp stage : phase.getBody().getOps<StageOp>()) {
-    bool first = shared == 0;
-    if (!first)
+    if (shared != 0)
       os << "  __syncthreads(); // shared memory changes hands\n";
     os << "  {\n";
     StageEmitter emitter(model, arguments, os);
     if (failed(emitter.emit(stage)))
       return failure();
     os << "  }\n";
-    // Units come through the ring in one order: those of the first stage.
-    if (first)
-      StageEmitter(model, arguments, prefetchOs).emitPrefetch(stage);
+    StageEmitter(model, arguments, prefetchOs).emitRowPrefetch(stage);
     shared = std::max(shared, emitter.getSharedBytes());
     weights += emitter.getWeightBytes();
     std::string location = describeLocation(stage.getLoc());
@@ -145,7 +142,9 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
     kinds.push_back({llvm::formatv("phase_{0,0+2}_{1}", phase.getIndex(),
                                    toIdentifier((*stages.begin()).getName()))
                          .str(),
-                     body, prefetch, {}});
+                     body,
+                     prefetch,
+                     {}});
   }
   entries.push_back({kind, kinds[kind].instances.size(), comment});
   kinds[kind].instances.push_back(std::move(arguments));
@@ -178,11 +177,10 @@ void PhaseList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
        << " &a, mega::u8 *shared, Ring &ring) {\n"
        << kind.body << "}\n\n";
     if (prefetch && !kind.prefetch.empty())
-      os << "/// Starts copying what this CTA reads first in " << kind.name
+      os << "/// Asks L2 for this CTA's rows of plain weights in " << kind.name
          << ".\n"
          << "static __device__ __forceinline__ void prefetch_" << kind.name
-         << "(const Params &p, const Arguments" << index
-         << " &a, mega::u8 *shared, Ring &ring) {\n"
+         << "(const Params &p, const Arguments" << index << " &a) {\n"
          << kind.prefetch << "}\n\n";
   }
 }
@@ -219,9 +217,8 @@ void PhaseList::emitLoop(const EmitterOptions &options,
   stamp("Begin");
   os << "    switch (kPhases[phase].kind) {\n";
   for (auto [index, kind] : llvm::enumerate(kinds))
-    os << "    case " << index << ":\n      " << kind.name
-       << "(p, kArguments" << index
-       << "[kPhases[phase].instance], shared, ring);\n      break;\n";
+    os << "    case " << index << ":\n      " << kind.name << "(p, kArguments"
+       << index << "[kPhases[phase].instance], shared, ring);\n      break;\n";
   os << "    }\n";
   stamp("End");
   os << "    if (phase + 1 == " << entries.size() << ")\n      break;\n";
@@ -233,8 +230,7 @@ void PhaseList::emitLoop(const EmitterOptions &options,
       if (!kind.prefetch.empty())
         os << "    case " << index << ":\n      prefetch_" << kind.name
            << "(p, kArguments" << index
-           << "[kPhases[phase + 1].instance], shared, ring);\n"
-           << "      break;\n";
+           << "[kPhases[phase + 1].instance]);\n      break;\n";
     os << "    }\n";
   }
   os << "    mega::GridBarrier::arriveAndWait("
@@ -271,16 +267,16 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
   emitParameters(kernel, os);
   emitRopeTables(kernel, os);
   os << "/// Weights on their way, " << KernelModel::kRingSlots
-     << " bursts a warp.\nusing Ring = mega::UnitRing<" << KernelModel::kRingSlots
-     << ", " << model.ringSlotBytes() << ", " << model.threads() / 32
-     << ">;\n\n";
+     << " bursts a warp.\nusing Ring = mega::UnitRing<"
+     << KernelModel::kRingSlots << ", " << model.ringSlotBytes() << ", "
+     << model.threads() / 32 << ">;\n\n";
   phases.emitKinds(os, options.prefetchWeights);
   phases.emitSchedule(os);
   os << "extern \"C\" __global__ void __launch_bounds__(" << model.threads()
      << ", 1)\n"
      << result.entry << "(const Params p) {\n"
      << "  extern __shared__ __align__(128) mega::u8 shared[];\n"
-     << "  Ring ring;\n  ring.init(shared + " << model.keptBytes() << ");\n"
+     << "  Ring ring;\n  ring.init(shared);\n"
      << "  __syncthreads();\n";
   phases.emitLoop(options, os);
   os << "}\n";

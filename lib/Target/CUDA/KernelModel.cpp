@@ -27,14 +27,10 @@ KernelModel::KernelModel(KernelOp kernel)
   }
   for (auto [index, state] : llvm::enumerate(kernelStates(kernel)))
     stateIndices[state.getSymName()] = index;
-  this->kernel.walk([&](RouterOp router) {
-    auto ids = cast<RankedTensorType>(router.getIds().getType());
-    kept = std::max<int64_t>(kept, llvm::alignTo(ids.getNumElements() * 4, 16));
-  });
   for (auto &entry : offsets)
     if (isa<QuantType>(weightType(entry.getKey())))
-      slotBytes = std::max(slotBytes, kBurst * packed(entry.getKey()).unitBytes());
-  slotBytes = std::max<int64_t>(slotBytes, 16);
+      slotBytes =
+          std::max(slotBytes, kBurst * packed(entry.getKey()).unitBytes());
 }
 
 int64_t KernelModel::rawOffset(StringRef weight) const {

@@ -57,12 +57,11 @@ public:
   /// Partial sums in `buffer`, written by a split anchor.
   PartialSums partialSums(mlir::Value buffer) const;
 
-  /// Shared memory that outlives phases, at the start: the last router's choice,
-  /// then the ring through which weight units come.
-  int64_t keptBytes() const { return kept; }
+  /// The ring through which weight units come lies at the start of shared
+  /// memory, in every phase.
   int64_t ringSlotBytes() const { return slotBytes; }
   int64_t headerBytes() const {
-    return kept + threads() / 32 * kRingSlots * (slotBytes + 8);
+    return threads() / 32 * kRingSlots * (slotBytes + 8);
   }
   /// Bursts in flight a warp, and units in a burst (kBurst in the device code):
   /// with 16 warps, 70 KB an SM.
@@ -77,7 +76,7 @@ private:
   llvm::StringMap<int64_t> offsets;
   llvm::StringMap<bool> pairs;
   llvm::StringMap<int64_t> stateIndices;
-  int64_t kept = 16, slotBytes = 0;
+  int64_t slotBytes = 16;
 };
 
 } // namespace mega

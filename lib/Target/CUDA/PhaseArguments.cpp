@@ -18,9 +18,8 @@ std::string PhaseArguments::add(llvm::StringRef what, int64_t value) {
   llvm::StringRef stem = what.split('#').first;
   if (stem.ends_with(".weight"))
     stem = stem.drop_back(7);
-  std::string field = toIdentifier(stem.rsplit('.').second.empty()
-                                       ? stem
-                                       : stem.rsplit('.').second);
+  std::string field = toIdentifier(
+      stem.rsplit('.').second.empty() ? stem : stem.rsplit('.').second);
   if (unsigned count = counts[field]++)
     field += "_" + std::to_string(count);
   arguments.push_back({field, value, what.str()});

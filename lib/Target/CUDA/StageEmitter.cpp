@@ -23,7 +23,8 @@ static bool isAnchored(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
-  return isa<AnchorOpInterface>(op) || llvm::any_of(op->getOperands(), isAnchored);
+  return isa<AnchorOpInterface>(op) ||
+         llvm::any_of(op->getOperands(), isAnchored);
 }
 
 //===----------------------------------------------------------------------===//
@@ -140,9 +141,7 @@ PrologueValue &StageEmitter::declareActivation(Value value) {
   home.shared = fresh("x");
   std::string name = home.shared;
   if (row == padded)
-    home.at = [name](const std::string &i) {
-      return name + ".get(" + i + ")";
-    };
+    home.at = [name](const std::string &i) { return name + ".get(" + i + ")"; };
   else
     home.at = [name, row, padded](const std::string &i) {
       return name + ".get((" + i + ") / " + str(row) + " * " + str(padded) +
@@ -216,12 +215,10 @@ void StageEmitter::shareIfNeeded(Value value) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult StageEmitter::emit(StageOp stage) {
-  for (Operation &op : stage.getBody().front()) {
-    if (isa<AnchorOpInterface>(op) ||
-        llvm::any_of(op.getOperands(), isAnchored))
-      continue;
-    emitPrologueOp(&op);
-  }
+  for (Operation &op : stage.getBody().front())
+    if (!isa<AnchorOpInterface>(op) &&
+        llvm::none_of(op.getOperands(), isAnchored))
+      emitPrologueOp(&op);
   return emitAnchors(stage);
 }
 
@@ -262,8 +259,8 @@ void StageEmitter::emitLoadSum(LoadSumOp op) {
       return rounded(result, "mega::sumSlots<" + str(sums.slots) + ", " +
                                  str(count) + ">(" + pointer + ", " + i + ")");
     return rounded(result, "mega::sumContributors<" + str(sums.tiles) + ", " +
-                               str(sums.steps) + ", " + str(sums.slots) +
-                               ", " + str(count) + ">(" + pointer + ", " +
+                               str(sums.steps) + ", " + str(sums.slots) + ", " +
+                               str(count) + ">(" + pointer + ", " +
                                str(sums.firstTile) + " + (" + i + ") / " +
                                str(kUnitOutputs) + ", " + i + ")");
   };
@@ -271,8 +268,8 @@ void StageEmitter::emitLoadSum(LoadSumOp op) {
 
 void StageEmitter::emitMap(MapOp op) {
   std::string name = fresh("map");
-  os << "  const auto " << name << " = "
-     << emitScalarLambda(op.getBody(), "  ") << ";\n";
+  os << "  const auto " << name << " = " << emitScalarLambda(op.getBody(), "  ")
+     << ";\n";
   SmallVector<ElementExpr> inputs;
   for (Value input : op.getInputs())
     inputs.push_back(values[input].at);
@@ -308,50 +305,55 @@ void StageEmitter::emitView(Operation *op) {
   };
 }
 
+/// The factor of `column`: w, or 1 + w.
+static std::string normFactor(const KernelModel &model, RmsNormOp op,
+                              const std::string &weight,
+                              const std::string &column) {
+  bool wide = cast<RankedTensorType>(model.weightType(op.getWeight()))
+                  .getElementType()
+                  .isF32();
+  std::string w =
+      wide ? "mega::loadConstantFloat(" + weight + " + " + column + ")"
+           : "mega::bf16ToFloat(mega::loadConstantBf16(" + weight + " + " +
+                 column + "))";
+  return op.getUnitOffset() ? "1.0f + " + w : w;
+}
+
 void StageEmitter::emitRmsNorm(RmsNormOp op) {
   RankedTensorType type = typeOf(op.getResult());
   int64_t row = type.getShape().back(), rows = type.getNumElements() / row;
-  std::string weight = fresh("weight");
-  os << "  auto *const " << weight
-     << " = reinterpret_cast<const mega::u16 *>("
-     << weightAddress(op.getWeight()) << ");\n";
+  int64_t threads = model.threads();
   ElementExpr input = values[op.getX()].at;
   PrologueValue &out = declareActivation(op.getResult());
   int64_t padded = out.length / rows;
   bool wide = cast<RankedTensorType>(model.weightType(op.getWeight()))
                   .getElementType()
                   .isF32();
-  auto factor = [&](const std::string &column) {
-    std::string w =
-        wide ? "mega::loadConstantFloat(reinterpret_cast<const float *>(" +
-                   weight + ") + " + column + ")"
-             : "mega::bf16ToFloat(mega::loadConstantBf16(" + weight + " + " +
-                   column + "))";
-    return op.getUnitOffset() ? "(1.0f + " + w + ")" : w;
-  };
+  std::string factors = fresh("weight");
+  os << "  auto *const " << factors << " = reinterpret_cast<const "
+     << (wide ? "float" : "mega::u16") << " *>("
+     << weightAddress(op.getWeight()) << ");\n";
   std::string eps = floatLiteral(op.getEps().convertToDouble());
   if (rows == 1) {
     std::string sums = fresh("sums"), scale = fresh("rstd");
     os << "  float " << sums << " = 0;\n#pragma unroll\n"
-       << "  for (int i = threadIdx.x; i < " << row
-       << "; i += " << model.threads() << ") {\n"
-       << "    const float v = " << input("i") << ";\n    " << sums
+       << "  for (int i = threadIdx.x; i < " << row << "; i += " << threads
+       << ") {\n    const float v = " << input("i") << ";\n    " << sums
        << " = fmaf(v, v, " << sums << ");\n  }\n"
        << "  const float " << scale << " = 1.0f / sqrtf(mega::blockSum<"
-       << model.threads() << ">(" << sums
-       << ", reinterpret_cast<float *>(shared + "
-       << reserve(model.threads() / 32 * 4) << ")) / " << row << ".0f + "
-       << eps << ");\n#pragma unroll\n"
-       << "  for (int i = threadIdx.x; i < " << padded
-       << "; i += " << model.threads() << ")\n    " << out.shared << ".set(i, "
-       << (padded == row ? "" : "i < " + str(row) + " ? ") << "("
-       << input("i") << " * " << scale << ") * " << factor("i")
-       << (padded == row ? "" : " : 0.0f") << ");\n  __syncthreads();\n";
+       << threads << ">(" << sums << ", reinterpret_cast<float *>(shared + "
+       << reserve(threads / 32 * 4) << ")) / " << row << ".0f + " << eps
+       << ");\n#pragma unroll\n  for (int i = threadIdx.x; i < " << padded
+       << "; i += " << threads << ")\n    " << out.shared << ".set(i, ";
+    if (padded != row)
+      os << "i >= " << row << " ? 0.0f : ";
+    os << "(" << input("i") << " * " << scale << ") * ("
+       << normFactor(model, op, factors, "i") << "));\n  __syncthreads();\n";
     return;
   }
   // A warp a row.
   os << "  for (int row = threadIdx.x / 32; row < " << rows
-     << "; row += " << model.threads() / 32 << ") {\n"
+     << "; row += " << threads / 32 << ") {\n"
      << "    float sum = 0;\n"
      << "    for (int i = threadIdx.x % 32; i < " << row << "; i += 32) {\n"
      << "      const float v = " << input("(row * " + str(row) + " + i)")
@@ -360,28 +362,27 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
      << ".0f + " << eps << ");\n"
      << "    for (int i = threadIdx.x % 32; i < " << padded
      << "; i += 32)\n      " << out.shared << ".set(row * " << padded
-     << " + i, i < " << row << " ? ("
-     << input("(row * " + str(row) + " + i)") << " * scale) * " << factor("i")
-     << " : 0.0f);\n  }\n  __syncthreads();\n";
+     << " + i, i < " << row << " ? (" << input("(row * " + str(row) + " + i)")
+     << " * scale) * (" << normFactor(model, op, factors, "i")
+     << ") : 0.0f);\n  }\n"
+     << "  __syncthreads();\n";
 }
 
 void StageEmitter::emitRouter(RouterOp op) {
   int64_t experts = typeOf(op.getLogits()).getNumElements();
   int64_t top = typeOf(op.getIds()).getNumElements();
   std::string ids = fresh("ids"), weights = fresh("gates");
-  // The choice stays at the start of shared memory for the next phase's
-  // prefetch (KernelModel::keptBytes).
-  os << "  auto *const " << ids << " = reinterpret_cast<int *>(shared);\n";
-  values[op.getIds()].shared = ids;
-  values[op.getIds()].at = [ids](const std::string &i) {
-    return ids + "[" + i + "]";
+  auto declareArray = [&](const std::string &name, StringRef type,
+                          Value value) {
+    os << "  auto *const " << name << " = reinterpret_cast<" << type
+       << " *>(shared + " << reserve(top * 4) << ");\n";
+    values[value].shared = name;
+    values[value].at = [name](const std::string &i) {
+      return name + "[" + i + "]";
+    };
   };
-  os << "  auto *const " << weights << " = reinterpret_cast<float *>(shared + "
-     << reserve(top * 4) << ");\n";
-  values[op.getWeights()].shared = weights;
-  values[op.getWeights()].at = [weights](const std::string &i) {
-    return weights + "[" + i + "]";
-  };
+  declareArray(ids, "int", op.getIds());
+  declareArray(weights, "float", op.getWeights());
   std::string bias = "0.0f";
   if (op.getBias()) {
     bool wide = cast<RankedTensorType>(model.weightType(*op.getBias()))
@@ -401,9 +402,8 @@ void StageEmitter::emitRouter(RouterOp op) {
      << flag(op.getRenormalize().has_value())
      << ">(\n        [&](int e) { return " << at(op.getLogits(), "e")
      << "; },\n        [&](int e) { return " << bias << "; }, "
-     << floatLiteral(op.getRenormalize()
-                         ? op.getRenormalize()->convertToDouble()
-                         : 0.0)
+     << floatLiteral(
+            op.getRenormalize() ? op.getRenormalize()->convertToDouble() : 0.0)
      << ",\n        " << floatLiteral(op.getScale().convertToDouble()) << ", "
      << ids << ", " << weights << ");\n  __syncthreads();\n";
 }
@@ -428,9 +428,8 @@ void StageEmitter::emitPrologueStore(StoreOp op) {
 //===----------------------------------------------------------------------===//
 
 std::string mega::ropeTableName(RopeOp op) {
-  return "rope_" +
-         toIdentifier(floatLiteral(op.getTheta().convertToDouble())) + "_" +
-         str(op.getSize());
+  return "rope_" + toIdentifier(floatLiteral(op.getTheta().convertToDouble())) +
+         "_" + str(op.getSize());
 }
 
 std::string mega::ropeTableDefinition(RopeOp op) {
@@ -438,7 +437,9 @@ std::string mega::ropeTableDefinition(RopeOp op) {
                      str(op.getSize() / 2) + "] = {";
   for (auto [i, frequency] : llvm::enumerate(ropeInverseFrequencies(
            op.getSize(), op.getTheta().convertToDouble())))
-    text += (i == 0 ? "" : i % 4 == 0 ? ",\n    " : ", ") +
+    text += (i == 0       ? ""
+             : i % 4 == 0 ? ",\n    "
+                          : ", ") +
             (i == 0 ? "\n    " : std::string()) + floatLiteral(frequency);
   return text + "};\n";
 }

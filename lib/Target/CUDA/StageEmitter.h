@@ -57,10 +57,9 @@ public:
   /// Weight bytes that all CTAs together read in the stage.
   int64_t getWeightBytes() const { return weightBytes; }
 
-  /// Statements that start the copies of what this CTA reads first in `stage`;
-  /// the whole CTA runs them at the end of the phase before. Nothing for
-  /// weights whose addresses are not known then.
-  void emitPrefetch(StageOp stage);
+  /// Statements that ask L2 for this CTA's rows of plain weights in `stage`;
+  /// the CTA runs them before the barrier in front of it.
+  void emitRowPrefetch(StageOp stage);
 
 private:
   //===--------------------------------------------------------------------===//
@@ -100,15 +99,15 @@ private:
   void emitElementwise(ElementwiseOp op);
 
   /// Emits everything that hangs on `result`, for the element `base`.
-  void emitEpilogue(mlir::Value result, TileValue base,
-                    llvm::StringRef indent);
+  void emitEpilogue(mlir::Value result, TileValue base, llvm::StringRef indent);
   void emitTileOp(mlir::Operation *op, llvm::StringRef indent);
   void emitTileStore(StoreOp op, llvm::StringRef indent);
 
   /// Declares quantGemv's scratch; returns its name.
   std::string declareGemvScratch();
-  /// The unit address of an expert's down projection, as a lambda's body; `ids`
+  /// The unit address of an expert's projections, as a lambda's body; `ids`
   /// is an int array.
+  std::string gateUpAddress(ExpertGateUpOp op, llvm::StringRef ids);
   std::string downAddress(ExpertDownOp op, llvm::StringRef ids);
   /// Declares "Range steps": this CTA's run of `tiles` tiles of `steps` steps.
   void emitStepRange(int64_t tiles, int64_t steps, bool split);

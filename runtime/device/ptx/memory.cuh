@@ -37,7 +37,7 @@ __device__ __forceinline__ uint2 loadConstant8(const void *address) {
   return v;
 }
 
-/// One immutable bf16, which several CTAs read.
+/// One immutable element, which several CTAs read.
 __device__ __forceinline__ u16 loadConstantBf16(const u16 *address) {
   u16 v;
   asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(address));
@@ -53,6 +53,14 @@ __device__ __forceinline__ uint4 loadShared16(const void *address) {
   uint4 v;
   asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(address)
+               : "memory");
+  return v;
+}
+__device__ __forceinline__ float4 loadSharedFloat4(const float *address) {
+  float4 v;
+  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
                : "l"(address)
                : "memory");
   return v;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// A warp's private ring of weight units in shared memory, filled by
-/// asynchronous copies that the warp itself starts. Weights are immutable, so a
-/// copy may be started before a grid barrier and waited for after it: that is
-/// what keeps memory busy while CTAs wait for each other. What is in flight is
-/// bounded by the ring, kSlots bursts a warp, because more only makes every
-/// other access slower. A slot takes a burst of units that lie together, since a
+/// asynchronous copies that the warp itself starts. What is in flight is bounded
+/// by the ring, kSlots bursts a warp, because more only makes every other access
+/// slower. A slot takes a burst of units that lie together, since a
 /// copy costs about as much to start as a unit costs to use.
 
 namespace mega {

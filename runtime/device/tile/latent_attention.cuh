@@ -96,15 +96,16 @@ struct LatentScratch {
   float maximum[kHeads], sum[kHeads], rescale[kHeads];
 };
 
-/// Attends to cache rows `rows` for kHeads heads. `query(h, c)` gives the
-/// absorbed query for c < kLatent and the rotated part after it. Leaves the
+/// Attends to cache rows `rows` for kHeads heads. `absorbed(h, c)` gives four
+/// elements of the absorbed query, `rotated(h, c)` one of the rotated part; both
+/// give zeros for heads that do not exist. Leaves the
 /// chunk's maximum and sum through `sinkHead(h, maximum, sum)` and its weighted
 /// latent rows through `sinkContext(h, c, value)`.
-template <int kThreads, int kHeads, int kLatent, int kRope, typename Query,
-          typename SinkHead, typename SinkContext>
+template <int kThreads, int kHeads, int kLatent, int kRope, typename Absorbed,
+          typename Rotated, typename SinkHead, typename SinkContext>
 __device__ __forceinline__ void
 latentScores(Range rows, const u16 *latent, const u16 *rope, float scale,
-             const Query &query,
+             const Absorbed &absorbed, const Rotated &rotated,
              LatentScratch<kThreads, kHeads, kLatent, kRope> &s,
              const SinkHead &sinkHead, const SinkContext &sinkContext) {
   using Shape = LatentShape<kThreads, kHeads, kLatent, kRope>;
@@ -117,17 +118,27 @@ latentScores(Range rows, const u16 *latent, const u16 *rope, float scale,
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int g = lane / 4, t = lane % 4;
 
-  // Six loads at a time in flight a thread.
-#pragma unroll 6
-  for (int i = threadIdx.x; i < kHeads * kWidth; i += kThreads) {
-    const int h = i / kWidth, c = i % kWidth;
-    float value = c < kLatent + kRope ? query(h, c) : 0.0f;
+  auto keep = [&](int h, int c, float value) {
 #pragma unroll
     for (int level = 0; level < kLevels; ++level) {
       const u16 part = floatToBf16(value);
       s.query[level][h][c] = part;
       value -= bf16ToFloat(part);
     }
+  };
+#pragma unroll
+  for (int i = threadIdx.x; i < kHeads * (kLatent / 4); i += kThreads) {
+    const int h = i / (kLatent / 4), c = i % (kLatent / 4) * 4;
+    const float4 four = absorbed(h, c);
+    keep(h, c, four.x);
+    keep(h, c + 1, four.y);
+    keep(h, c + 2, four.z);
+    keep(h, c + 3, four.w);
+  }
+#pragma unroll
+  for (int i = threadIdx.x; i < kHeads * (kWidth - kLatent); i += kThreads) {
+    const int h = i / (kWidth - kLatent), c = i % (kWidth - kLatent);
+    keep(h, kLatent + c, c < kRope ? rotated(h, c) : 0.0f);
   }
   for (int h = threadIdx.x; h < kHeads; h += kThreads) {
     s.maximum[h] = lowest;

@@ -56,21 +56,6 @@ template <int kSteps, int kSegment, int kSets> struct BurstCursor {
   }
 };
 
-/// Bursts to start before a grid barrier: enough to keep memory busy while CTAs
-/// wait, few enough not to slow the barrier itself.
-constexpr int kPrefetchBursts = 1;
-
-/// Starts this warp's first copies of a quantGemv that comes next.
-template <int kSteps, int kStepsPerScale, int kSets, int kWarps, typename Ring,
-          typename UnitAddress>
-__device__ __forceinline__ void prefetchUnits(Range steps, Ring &ring,
-                                              const UnitAddress &unit) {
-  constexpr int kSegment = kStepsPerScale != 0 ? kStepsPerScale : kSteps;
-  BurstCursor<kSteps, kSegment, kSets> cursor(warpRun<kSteps, kWarps>(steps));
-  while (cursor.left > 0 && ring.pending() < kPrefetchBursts)
-    cursor.issue(ring, unit);
-}
-
 /// Runs the list's steps `steps`. `unit(tile, step)` is a unit's address.
 /// `sink(tile, row, values)` is called once for each row of each touched tile,
 /// by one thread, with the tile's 16 sums over the steps in the run.
@@ -79,8 +64,7 @@ __device__ __forceinline__ void prefetchUnits(Range steps, Ring &ring,
 /// `scale(segment)` before it is added: the experts of a down projection.
 /// With kStepsPerScale == 0 nothing is scaled.
 ///
-/// Units come through `ring`; those that are pending at the call are the first
-/// of this warp's run (prefetchUnits).
+/// Units come through `ring`, which is empty before and after.
 template <int kSteps, int kStepsPerScale, int kSets, int kLevels, int kLength,
           int kThreads, typename Ring, typename UnitAddress, typename Scale,
           typename Sink>
@@ -103,8 +87,6 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
       scratch.last[warp] = run.begin < run.end ? (run.end - 1) / kSteps : -1;
     }
     Cursor here(run), ahead(run);
-    for (int i = ring.pending(); i > 0; --i)
-      ahead.advance(ahead.length());
     while (ahead.left > 0 && ring.pending() < Ring::kDepth)
       ahead.issue(ring, unit);
     float even[4] = {}, odd[4] = {};

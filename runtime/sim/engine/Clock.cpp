@@ -87,3 +87,13 @@ void Clock::raise(unsigned cta, uint32_t time) {
                               }),
                extras.end());
 }
+
+void Clock::dropExtras(unsigned cta) {
+  auto at = std::lower_bound(data->extras.begin(), data->extras.end(),
+                             ThreadKey(cta, 0, 0).word, lessKey);
+  if (at == data->extras.end())
+    return;
+  size_t kept = size_t(at - data->extras.begin());
+  own();
+  data->extras.resize(kept);
+}

@@ -66,6 +66,8 @@ public:
   void join(const Clock &other);
   /// Adds the past of one thread or, with wholeWarp(), of one warp.
   void addExtra(ThreadKey key, uint32_t time);
+  /// Forgets extras about CTAs from `cta` on.
+  void dropExtras(unsigned cta);
   /// Adds the past of a whole CTA.
   void raise(unsigned cta, uint32_t time);
 

@@ -52,7 +52,9 @@ void Machine::launch(const void *newParameter, const SimOptions &newOptions,
   }
   warps.assign(warps.size(), Warp());
   barriers.assign(barriers.size(), Barrier());
-  Clock nothing(shape.ctas);
+  // A second half for the agents of asynchronous copies.
+  Clock nothing(2 * shape.ctas);
+  mbarrierAt.clear();
   alive = unsigned(threads.size());
   for (unsigned i = 0; i < threads.size(); ++i) {
     const unsigned index = i % shape.threads;
@@ -263,13 +265,32 @@ static void apiLdmatrix(unsigned *out, const void *row, unsigned matrices,
                         bool transposed) {
   active->ldmatrix(out, row, matrices, transposed, CODE);
 }
+static unsigned apiReduce(unsigned mask, unsigned value, ReduceOp op) {
+  return active->reduce(mask, value, op, CODE);
+}
+static void apiMbarrierInit(void *barrier, unsigned count) {
+  active->mbarrierInit(barrier, count, CODE);
+}
+static void apiMbarrierArrive(void *barrier, unsigned bytes) {
+  active->mbarrierArrive(barrier, bytes, CODE);
+}
+static void apiMbarrierWait(void *barrier, unsigned parity) {
+  active->mbarrierWait(barrier, parity, CODE);
+}
+static void apiBulkCopy(void *to, const void *from, unsigned bytes,
+                        void *barrier) {
+  active->bulkCopy(to, from, bytes, barrier, CODE);
+}
+static void apiFenceProxy() { active->fenceProxy(); }
 static void apiPhaseEnds() { active->phaseEnds(); }
 
 const mega::sim::Api &megalith::sim::engineApi() {
   static const mega::sim::Api api = {
       apiRead,    apiReadAt,   apiWriteAt, apiAtomic, apiSpin,
       apiFence,   apiBarrier,  apiSyncWarp, apiShuffle, apiBallot,
-      apiMma,     apiLdmatrix, apiPhaseEnds,
+      apiMma,     apiLdmatrix, apiReduce,  apiMbarrierInit,
+      apiMbarrierArrive, apiMbarrierWait, apiBulkCopy, apiFenceProxy,
+      apiPhaseEnds,
   };
   return api;
 }

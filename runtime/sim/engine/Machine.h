@@ -28,6 +28,7 @@ namespace megalith::sim {
 using mega::sim::AtomicOp;
 using mega::sim::LoadKind;
 using mega::sim::Order;
+using mega::sim::ReduceOp;
 using mega::sim::Registers;
 using mega::sim::Scope;
 using mega::sim::ShuffleKind;
@@ -42,7 +43,15 @@ struct Program {
 };
 
 /// A warp instruction that lanes execute together.
-enum class WarpOp : uint8_t { None, Sync, Shuffle, Ballot, Mma, Ldmatrix };
+enum class WarpOp : uint8_t {
+  None,
+  Sync,
+  Shuffle,
+  Ballot,
+  Reduce,
+  Mma,
+  Ldmatrix
+};
 
 /// See the file's comment. One machine runs at a time in a process.
 class Machine {
@@ -72,14 +81,22 @@ public:
   uint32_t shuffle(ShuffleKind kind, uint32_t mask, uint32_t value,
                    uint32_t operand, uint32_t width, const void *code);
   uint32_t ballot(uint32_t mask, bool value, const void *code);
+  uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op,
+                  const void *code);
   void mma16816(float *d, const uint32_t *a, const uint32_t *b,
                 const void *code);
   void ldmatrix(uint32_t *out, const void *row, unsigned matrices,
                 bool transposed, const void *code);
+  void mbarrierInit(void *barrier, uint32_t count, const void *code);
+  void mbarrierArrive(void *barrier, uint32_t bytes, const void *code);
+  void mbarrierWait(void *barrier, uint32_t parity, const void *code);
+  void bulkCopy(void *to, const void *from, uint32_t bytes, void *barrier,
+                const void *code);
+  void fenceProxy();
   void phaseEnds() { ++current->phase; }
 
 private:
-  enum class State : uint8_t { Runnable, Barrier, Warp, Spin, Done };
+  enum class State : uint8_t { Runnable, Barrier, Warp, Spin, Mbarrier, Done };
   struct Thread {
     void *stack = nullptr;
     ThreadKey key;
@@ -89,6 +106,8 @@ private:
     Clock known;
     /// What relaxed reads saw, until a fence acquires it.
     Clock seen;
+    /// What the last proxy fence lets asynchronous copies see.
+    Clock forAsync;
     /// What the last fence releases through later relaxed writes.
     Clock fenced;
     // Where and for what it waits.
@@ -98,6 +117,24 @@ private:
     uint32_t waitBytes = 0;
     const char *waitWant = "";
     uint32_t wakeups = 0;
+    /// Bulk copies that this thread has started.
+    uint32_t copies = 0;
+  };
+  /// A bulk copy on its way.
+  struct Copy {
+    uint8_t *to;
+    const uint8_t *from;
+    uint32_t bytes;
+    ThreadKey agent;
+    uint32_t time;
+  };
+  struct Mbarrier {
+    uint32_t count = 0, pending = 0, phase = 0;
+    int64_t bytes = 0; ///< expected and not yet arrived
+    std::vector<Copy> copies;
+    Clock arriving;  ///< what arrivals of this phase release
+    Clock completed; ///< what the last complete phase released
+    std::vector<uint32_t> waiters;
   };
   /// What a lane brings to a warp instruction, and takes from it.
   struct Slot {
@@ -163,6 +200,16 @@ private:
   void synchronize(const uint32_t *waiting, const uint32_t *passing);
   Variable &variable(uint64_t offset, uint32_t bytes);
   void orderAtomic(Variable &at, AtomicOp op, Order order, Scope scope);
+  Mbarrier &mbarrier(const void *address, AtomicOp op, const void *code);
+  /// Lets the copies that `at` counts arrive.
+  void land(Mbarrier &at);
+  void completeIfDone(Mbarrier &at);
+  /// The asynchronous engine as a thread of its own: it knows what its issuer
+  /// knows, but nobody knows of it until an mbarrier says so. Its key lies
+  /// behind all CTAs, so that no CTA barrier covers it.
+  ThreadKey agentOf(ThreadKey issuer) const {
+    return ThreadKey(shape.ctas + issuer.cta(), issuer.warp(), issuer.lane());
+  }
   void reportDeadlock();
   std::string describeWait(const Thread &thread) const;
 
@@ -179,6 +226,7 @@ private:
   std::vector<Barrier> barriers;
   std::unordered_map<uint64_t, Variable> variableAt;
   std::map<uint64_t, uint32_t> persistent;
+  std::unordered_map<uint64_t, Mbarrier> mbarrierAt;
 
   Thread *current = nullptr;
   void *mainStack = nullptr;

@@ -47,7 +47,7 @@ bool Shadow::ordered(const Stamp &stamp, const Accessor &by) {
   ThreadKey key(stamp.who & keyMask);
   if (stamp.who & manyLanesFlag)
     return by.known.covers(key.wholeWarp(), stamp.time);
-  return key == by.key || by.known.covers(key, stamp.time);
+  return (key == by.key && !by.async) || by.known.covers(key, stamp.time);
 }
 
 void Shadow::describe(Finding &finding, SimReport::Kind kind, uint64_t offset,

@@ -21,6 +21,8 @@ struct Accessor {
   uint32_t time;
   const Clock &known;
   Place place;
+  /// An asynchronous copy, which even its own issuer's copies do not wait for.
+  bool async = false;
 };
 
 /// How memory is accessed.

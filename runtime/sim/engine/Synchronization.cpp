@@ -141,8 +141,11 @@ void Machine::orderAtomic(Variable &at, AtomicOp op, Order order,
   if (!gives)
     return;
   at.inCta[cta].join(gives);
-  if (wide)
+  if (wide) {
+    // Copies go to their own CTA's memory: nobody else needs to know of them.
+    gives.dropExtras(unsigned(shape.ctas));
     at.released.join(gives);
+  }
 }
 
 uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
@@ -267,6 +270,13 @@ std::string Machine::describeWait(const Thread &waiter) const {
     std::memcpy(&value, arena.base() + waiter.waitOffset, waiter.waitBytes);
     return fmt::format("for {} of {}, which is {:#x}", waiter.waitWant,
                        arena.describe(waiter.waitOffset), value);
+  }
+  case State::Mbarrier: {
+    const Mbarrier &at = mbarrierAt.at(waiter.waitOffset);
+    return fmt::format("for phase {} of the mbarrier at {}, which lacks {} "
+                       "arrivals and {} bytes",
+                       at.phase, arena.describe(waiter.waitOffset), at.pending,
+                       at.bytes);
   }
   case State::Done:
     return "is done";

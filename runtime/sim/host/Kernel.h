@@ -28,7 +28,7 @@ namespace sim {
 /// Puts findings in words, with places in the kernel's text.
 std::vector<SimReport> describe(const std::vector<Finding> &findings,
                                 const SimKernel::Impl &kernel,
-                                const Arena &arena);
+                                const Arena &arena, unsigned ctas);
 
 } // namespace sim
 } // namespace megalith

@@ -32,7 +32,7 @@ static std::string wordBefore(const std::string &text, size_t end) {
 /// Collects the fenced idioms' names and instructions.
 static void readIdioms(KernelText &kernel) {
   static const std::regex title(R"(//===-+ (\S+) -+===//)");
-  bool fenced = false, inDeclaration = false;
+  bool fenced = false, inDeclaration = false, inGroup = false;
   std::string structName, function;
   int index = 0;
   std::smatch match;
@@ -62,10 +62,16 @@ static void readIdioms(KernelText &kernel) {
       inDeclaration = false;
     }
     size_t at = line.find("asm");
-    if (at == std::string::npos || (at > 0 && isWord(line[at - 1])))
+    const bool starts =
+        at != std::string::npos && (at == 0 || !isWord(line[at - 1]));
+    if (!starts && !inGroup)
       continue;
-    size_t quote = line.find('"', at);
+    size_t quote = line.find('"', starts ? at : 0);
     if (quote == std::string::npos)
+      continue;
+    // A group in braces declares registers first.
+    inGroup = line[quote + 1] == '{';
+    if (inGroup)
       continue;
     size_t end = line.find_first_of(" ;\"", quote + 1);
     kernel.instructions.push_back(

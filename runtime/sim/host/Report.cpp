@@ -113,14 +113,24 @@ static std::string describePlace(const Place &place, const Frames &frames,
   return words;
 }
 
-static std::string describeThread(ThreadKey key) {
+static std::string describeThread(ThreadKey key, unsigned ctas) {
+  if (key.cta() >= ctas)
+    return fmt::format("the asynchronous copy of CTA {}, warp {}, lane {}",
+                       key.cta() - ctas, key.warp(), key.lane());
   return fmt::format("CTA {}, warp {}, lane {}", key.cta(), key.warp(),
                      key.lane());
 }
 
 /// The order that would have to exist.
-static std::string missingOrder(const Finding &finding) {
+static std::string missingOrder(const Finding &finding, unsigned ctas) {
   ThreadKey now = finding.now.thread, earlier = finding.earlier.thread;
+  if (earlier.cta() >= ctas)
+    return "no wait on the copy's mbarrier";
+  if (now.cta() >= ctas)
+    return now.cta() - ctas == earlier.cta()
+               ? "the copy's issuer is not ordered after that access, or no "
+                 "proxy fence is"
+               : "no acquire and proxy fence by the copy's issuer";
   if (now.cta() != earlier.cta())
     return "no release by the earlier CTA after its access reaches an acquire "
            "by the later CTA before its own: a grid barrier or a signal is "
@@ -133,9 +143,9 @@ static std::string missingOrder(const Finding &finding) {
 static std::string describeFinding(const Finding &finding,
                                    const Frames &frames,
                                    const SimKernel::Impl &kernel,
-                                   const Arena &arena) {
+                                   const Arena &arena, unsigned ctas) {
   auto access = [&](const AccessInfo &info) {
-    return fmt::format("{} by {}{}", info.what, describeThread(info.thread),
+    return fmt::format("{} by {}{}", info.what, describeThread(info.thread, ctas),
                        describePlace(info.place, frames, kernel.text));
   };
   std::string where =
@@ -148,7 +158,7 @@ static std::string describeFinding(const Finding &finding,
     return fmt::format("two accesses to {} have no order\n  {}\n  earlier {}\n"
                        "  missing: {}",
                        where, access(finding.now), access(finding.earlier),
-                       missingOrder(finding));
+                       missingOrder(finding, ctas));
   case SimReport::Kind::ConstantWritten:
     return fmt::format("ld.global.nc of {}, which this launch writes\n  {}\n"
                        "  earlier {}\n  missing: a load that is coherent, such "
@@ -162,21 +172,22 @@ static std::string describeFinding(const Finding &finding,
                        access(finding.now));
   default:
     return fmt::format("{}\n  {}{}", finding.message,
-                       describeThread(finding.now.thread),
+                       describeThread(finding.now.thread, ctas),
                        describePlace(finding.now.place, frames, kernel.text));
   }
 }
 
 std::vector<SimReport>
 megalith::sim::describe(const std::vector<Finding> &findings,
-                        const SimKernel::Impl &kernel, const Arena &arena) {
+                        const SimKernel::Impl &kernel, const Arena &arena,
+                        unsigned ctas) {
   Frames frames = locate(findings, kernel);
   std::vector<SimReport> reports;
   for (const Finding &finding : findings)
     reports.push_back(
         {finding.kind, fmt::format("{}: {}", simReportName(finding.kind),
                                    describeFinding(finding, frames, kernel,
-                                                   arena))});
+                                                   arena, ctas))});
   return reports;
 }
 

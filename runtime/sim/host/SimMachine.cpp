@@ -114,7 +114,8 @@ Result<SimRun> SimMachine::launch(const void *parameter, uint64_t bytes,
     SimRun run;
     std::vector<Finding> findings;
     impl->machine->launch(parameter, options, run, findings);
-    run.reports = describe(findings, kernel, impl->arena);
+    run.reports = describe(findings, kernel, impl->arena,
+                           unsigned(impl->windows.size()));
     return run;
   });
 }

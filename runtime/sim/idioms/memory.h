@@ -4,11 +4,14 @@
 
 namespace mega {
 
-/// Reads a `type` with the cache operator of the text's `function`.
+/// Reads a `type` with the cache operator of the text's `function`. Text without
+/// the function does not call it.
 #define MEGA_SIM_LOAD(function, type, pointer)                                 \
   inline type function(const pointer *address) {                               \
-    MEGA_SIM_OPCODE(opcode, #function, 0);                                     \
-    return sim::load<type>(address, sim::loadKindOf(opcode));  \
+    constexpr const char *opcode =                                             \
+        sim::opcodeIn(sim::kTextInstructions, #function, 0);                   \
+    return sim::load<type>(address, opcode ? sim::loadKindOf(opcode)           \
+                                           : sim::LoadKind::Plain);  \
   }
 
 MEGA_SIM_LOAD(loadConstant16, uint4, void)
@@ -16,6 +19,7 @@ MEGA_SIM_LOAD(loadConstant8, uint2, void)
 MEGA_SIM_LOAD(loadConstantBf16, u16, u16)
 MEGA_SIM_LOAD(loadConstantFloat, float, float)
 MEGA_SIM_LOAD(loadShared16, uint4, void)
+MEGA_SIM_LOAD(loadSharedFloat4, float4, float)
 MEGA_SIM_LOAD(loadSharedFloat, float, float)
 MEGA_SIM_LOAD(loadSharedBf16, u16, u16)
 MEGA_SIM_LOAD(loadSharedInt, int, int)
@@ -24,5 +28,6 @@ MEGA_SIM_LOAD(loadSharedInt, int, int)
 /// Hints have no meaning here.
 inline void prefetchL2(const void *, u32) {}
 inline u64 streamPolicy() { return 0; }
+inline u64 keepPolicy() { return 0; }
 
 } // namespace mega

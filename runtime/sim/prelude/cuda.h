@@ -106,6 +106,8 @@ inline float __fdividef(float a, float b) { return a / b; }
   mega_sim_api->ballot(mask, bool(value))
 #define __any_sync(mask, value) (__ballot_sync(mask, value) != 0)
 #define __all_sync(mask, value) (__ballot_sync(mask, !(value)) == 0)
+#define __cvta_generic_to_shared(pointer)                                      \
+  reinterpret_cast<unsigned long long>(pointer)
 #define __shfl_sync(mask, value, ...)                                          \
   mega::sim::shuffle(mega::sim::ShuffleKind::Index, mask, value, __VA_ARGS__)
 #define __shfl_up_sync(mask, value, ...)                                       \

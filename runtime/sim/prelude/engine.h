@@ -34,6 +34,8 @@ enum class AtomicOp : unsigned char {
   Or
 };
 
+enum class ReduceOp : unsigned char { Add, Min, Max, And, Or, Xor };
+
 enum class ShuffleKind : unsigned char { Index, Up, Down, Xor };
 
 /// Special registers of the running thread, and the window of memory that the
@@ -71,6 +73,19 @@ struct Api {
   void (*mma16816)(float *d, const unsigned *a, const unsigned *b);
   void (*ldmatrix)(unsigned *out, const void *row, unsigned matrices,
                    bool transposed);
+  /// redux.sync on 32-bit words, unsigned.
+  unsigned (*reduce)(unsigned mask, unsigned value, ReduceOp op);
+  /// An mbarrier in shared memory that `count` arrivals complete.
+  void (*mbarrierInit)(void *barrier, unsigned count);
+  /// Arrives; the phase then also waits for `bytes` of copies.
+  void (*mbarrierArrive)(void *barrier, unsigned bytes);
+  /// Returns once the phase of that parity is complete.
+  void (*mbarrierWait)(void *barrier, unsigned parity);
+  /// Starts an asynchronous copy into shared memory that reports its bytes to
+  /// `barrier`.
+  void (*bulkCopy)(void *to, const void *from, unsigned bytes, void *barrier);
+  /// fence.proxy.async
+  void (*fenceProxy)();
   /// The CTA's phase ends here, for reports.
   void (*phaseEnds)();
 };

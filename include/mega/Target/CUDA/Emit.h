@@ -14,8 +14,8 @@ namespace mega {
 
 /// What the emitter made.
 struct EmittedKernel {
-  std::string source;    ///< one self-contained translation unit
-  std::string entry;     ///< name of the __global__ function
+  std::string source;      ///< one self-contained translation unit
+  std::string entry;       ///< name of the __global__ function
   int64_t sharedBytes = 0; ///< dynamic shared memory a CTA
   /// Bytes of clock stamps behind the workspace: for each phase and CTA, the
   /// low 32 bits of the SM clock at its start and at its end. 0 if not asked.

@@ -8,9 +8,8 @@
 namespace mega {
 
 struct EmitterOptions {
-  /// Start copying the next phase's weights before each grid barrier. Weights
-  /// are immutable, so this is legal anywhere; routed experts' wait until the
-  /// choice is known.
+  /// Ask L2 for the next phase's rows of plain weights before each grid
+  /// barrier. Weights are immutable, so this is legal anywhere.
   bool prefetchWeights = true;
   /// Stamp the SM clock when a CTA starts and ends each phase, in a probe that
   /// lies behind the planned workspace. Off, it costs nothing.

@@ -14,11 +14,11 @@ namespace megalith {
 
 /// What NVRTC made of one source for one architecture.
 struct NvrtcProgram {
-  std::string image;      ///< cubin, or PTX text
-  std::string log;        ///< warnings, and ptxas' resource report
-  int registers = 0;      ///< a thread; 0 for PTX
-  int spillBytes = 0;     ///< spill stores plus loads, a thread
-  int stackBytes = 0;     ///< stack frame, a thread
+  std::string image;  ///< cubin, or PTX text
+  std::string log;    ///< warnings, and ptxas' resource report
+  int registers = 0;  ///< a thread; 0 for PTX
+  int spillBytes = 0; ///< spill stores plus loads, a thread
+  int stackBytes = 0; ///< stack frame, a thread
 };
 
 /// What to ask NVRTC for.

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Bulk copies into shared memory and the mbarriers that count them.
+///
+/// A copy's target holds poison from its start until it lands, and it lands when
+/// somebody waits for it (under the policy `reverse`: at once), so that a read
+/// that is too early sees poison, and one that is too late is not hidden.
+
+#include "Machine.h"
+
+#include "Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace megalith;
+using namespace megalith::sim;
+
+Machine::Mbarrier &Machine::mbarrier(const void *address, AtomicOp op,
+                                     const void *code) {
+  const uint64_t offset = offsetOf(address);
+  auto at = mbarrierAt.find(offset);
+  if (at == mbarrierAt.end()) {
+    report(SimReport::Kind::Poison, code,
+           fmt::format("an mbarrier at {} is used before it is initialised",
+                       offset < arena.size() ? arena.describe(offset)
+                                             : "no buffer"));
+    stop();
+  }
+  Finding finding;
+  if (shadow &&
+      !(op == AtomicOp::Load
+            ? shadow->read(offset, 8, AccessKind::Atomic, accessor(code),
+                           finding)
+            : shadow->write(offset, 8, AccessKind::Atomic, accessor(code),
+                            finding)))
+    report(std::move(finding));
+  return at->second;
+}
+
+void Machine::mbarrierInit(void *barrier, uint32_t count, const void *code) {
+  if (shadow)
+    write(barrier, 8, code);
+  Mbarrier &at = mbarrierAt[offsetOf(barrier)];
+  at = Mbarrier();
+  at.count = at.pending = count;
+}
+
+void Machine::completeIfDone(Mbarrier &at) {
+  if (at.pending != 0 || at.bytes != 0)
+    return;
+  ++at.phase;
+  at.pending = at.count;
+  at.completed = std::exchange(at.arriving, Clock());
+  for (uint32_t index : std::exchange(at.waiters, {}))
+    wake(threads[index]);
+}
+
+void Machine::land(Mbarrier &at) {
+  for (const Copy &copy : std::exchange(at.copies, {})) {
+    std::memcpy(copy.to, copy.from, copy.bytes);
+    at.bytes -= copy.bytes;
+    if (shadow) {
+      if (!at.arriving)
+        at.arriving = Clock(2 * shape.ctas);
+      at.arriving.addExtra(copy.agent, copy.time);
+    }
+  }
+  completeIfDone(at);
+}
+
+void Machine::mbarrierArrive(void *barrier, uint32_t bytes,
+                             const void *code) {
+  Mbarrier &at = mbarrier(barrier, AtomicOp::Add, code);
+  if (at.pending == 0) {
+    report(SimReport::Kind::Divergence, code,
+           fmt::format("the mbarrier at {} gets more than the {} arrivals of "
+                       "a phase",
+                       arena.describe(offsetOf(barrier)), at.count));
+    stop();
+  }
+  if (shadow) {
+    at.arriving.join(current->known);
+    at.arriving.addExtra(current->key, current->time);
+    ++current->time;
+  }
+  --at.pending;
+  at.bytes += bytes;
+  completeIfDone(at);
+}
+
+void Machine::mbarrierWait(void *barrier, uint32_t parity, const void *code) {
+  Mbarrier &at = mbarrier(barrier, AtomicOp::Load, code);
+  while ((at.phase & 1) == parity) {
+    if (!at.copies.empty()) {
+      land(at);
+      continue;
+    }
+    current->waitOffset = offsetOf(barrier);
+    at.waiters.push_back(uint32_t(current - threads.data()));
+    block(State::Mbarrier, code);
+  }
+  if (shadow && at.completed)
+    current->known.join(at.completed);
+}
+
+void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
+                       void *barrier, const void *code) {
+  const uint64_t target = offsetOf(to), source = offsetOf(from);
+  const Region *region = arena.find(target), *origin = arena.find(source);
+  auto fits = [bytes](const Region *region, uint64_t offset) {
+    return region && offset + bytes <= region->offset + region->bytes;
+  };
+  if (!fits(region, target) || region->kind != RegionKind::Shared ||
+      !fits(origin, source) || bytes % 16 != 0 || target % 16 != 0 ||
+      source % 16 != 0) {
+    report(SimReport::Kind::OutOfBounds, code,
+           fmt::format("a bulk copy of {} bytes from {} to {}, expected "
+                       "multiples of 16 inside of global and shared memory",
+                       bytes, arena.describe(source), arena.describe(target)));
+    stop();
+  }
+  auto known = mbarrierAt.find(offsetOf(barrier));
+  if (known == mbarrierAt.end()) {
+    report(SimReport::Kind::Poison, code,
+           "a bulk copy reports to an mbarrier that is not initialised");
+    stop();
+  }
+  Mbarrier &at = known->second;
+  const Copy copy = {static_cast<uint8_t *>(to),
+                     static_cast<const uint8_t *>(from), bytes,
+                     agentOf(current->key), ++current->copies};
+  if (shadow) {
+    Clock past = current->known;
+    past.addExtra(current->key, current->time);
+    Finding finding;
+    const Place place = {codeOf(code), current->phase};
+    if (source >= arena.constantBytes()) {
+      // What the generic proxy wrote is visible past a proxy fence only.
+      Clock visible =
+          current->forAsync ? current->forAsync : Clock(2 * shape.ctas);
+      if (!shadow->read(source, bytes, AccessKind::Plain,
+                        {copy.agent, copy.time, visible, place, true}, finding))
+        report(std::move(finding));
+    }
+    if (!shadow->write(target, bytes, AccessKind::Plain,
+                       {copy.agent, copy.time, past, place, true}, finding))
+      report(std::move(finding));
+  }
+  std::fill_n(static_cast<uint16_t *>(to), bytes / 2, poisonPattern);
+  at.copies.push_back(copy);
+  if (options.policy == SimPolicy::Reverse)
+    land(at);
+}
+
+void Machine::fenceProxy() {
+  if (!shadow)
+    return;
+  current->forAsync = current->known;
+  current->forAsync.addExtra(current->key, current->time);
+}
