@@ -281,7 +281,7 @@ def Mega_DeltaRuleOp : Mega_Anchor<"delta_rule", [UpdatesState]> {
                        OptionalAttr<Mega_TilingAttr>:$tiling);
   let results = (outs Mega_Value:$result);
   let assemblyFormat = [{
-    $q `,` $k `,` $v `,` $beta `,` $state `decay` `(` $kind `)` ($decay^)?
+    $q `,` $k `,` $v `,` $beta `,` $state `decay` `(` custom<Keyword>($kind) `)` ($decay^)?
     (`tiling` `(` $tiling^ `)`)? attr-dict
     `:` type($q) `,` type($k) `,` type($v) `,` type($beta) (`,` type($decay)^)?
     `->` type($result)
@@ -307,7 +307,7 @@ def Mega_RopeOp : Mega_PureOp<"rope"> {
                        I64Attr:$offset, I64Attr:$size, F64Attr:$theta);
   let results = (outs Mega_Value:$result);
   let assemblyFormat = [{
-    $x `,` $position $kind `range` `(` $offset `,` $size `)`
+    $x `,` $position custom<Keyword>($kind) `range` `(` $offset `,` $size `)`
     `theta` `(` $theta `)` attr-dict `:` type($x) `->` type($result)
   }];
   let hasVerifier = 1;
@@ -390,7 +390,7 @@ def Mega_RouterOp : Mega_SymbolUser<"router", [Pure]> {
                        OptionalAttr<StrAttr>:$probe);
   let results = (outs Mega_IdTensor:$ids, Mega_Value:$weights);
   let assemblyFormat = [{
-    $logits $score (`bias` `(` $bias^ `)`)?
+    $logits custom<Keyword>($score) (`bias` `(` $bias^ `)`)?
     (`renormalize` `(` $renormalize^ `)`)? `scale` `(` $scale `)`
     (`probe` `(` $probe^ `)`)? attr-dict
     `:` type($logits) `->` type($ids) `,` type($weights)

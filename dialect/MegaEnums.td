@@ -17,9 +17,7 @@ def Mega_DecayKindEnum : Mega_Enum<"DecayKind",
   I32EnumAttrCase<"Head", 1, "head">,
   I32EnumAttrCase<"Channel", 2, "channel">
 ]>;
-def Mega_DecayKind : EnumAttr<Mega_Dialect, Mega_DecayKindEnum, "decay"> {
-  let assemblyFormat = "`` $value";
-}
+def Mega_DecayKind : EnumAttr<Mega_Dialect, Mega_DecayKindEnum, "decay">;
 
 def Mega_RopeKindEnum : Mega_Enum<"RopeKind",
     "which elements a rotary embedding pairs", [
@@ -27,17 +25,13 @@ def Mega_RopeKindEnum : Mega_Enum<"RopeKind",
   I32EnumAttrCase<"Half", 1, "half">,
   I32EnumAttrCase<"Interleaved", 2, "interleaved">
 ]>;
-def Mega_RopeKind : EnumAttr<Mega_Dialect, Mega_RopeKindEnum, "rope_kind"> {
-  let assemblyFormat = "`` $value";
-}
+def Mega_RopeKind : EnumAttr<Mega_Dialect, Mega_RopeKindEnum, "rope_kind">;
 
 def Mega_ScoreKindEnum : Mega_Enum<"ScoreKind",
     "how a router turns logits into scores", [
   I32EnumAttrCase<"Softmax", 0, "softmax">,
   I32EnumAttrCase<"Sigmoid", 1, "sigmoid">
 ]>;
-def Mega_ScoreKind : EnumAttr<Mega_Dialect, Mega_ScoreKindEnum, "score"> {
-  let assemblyFormat = "`` $value";
-}
+def Mega_ScoreKind : EnumAttr<Mega_Dialect, Mega_ScoreKindEnum, "score">;
 
 #endif // MEGA_ENUMS_TD

@@ -9,10 +9,25 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
 using namespace mega;
+
+/// An enum attribute as its bare keyword.
+template <typename EnumAttr>
+static ParseResult parseKeyword(OpAsmParser &parser, EnumAttr &attr) {
+  auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
+  if (failed(value))
+    return failure();
+  attr = EnumAttr::get(parser.getContext(), *value);
+  return success();
+}
+template <typename EnumAttr>
+static void printKeyword(OpAsmPrinter &printer, Operation *, EnumAttr attr) {
+  printer << stringifyEnum(attr.getValue());
+}
 
 #define GET_OP_CLASSES
 #include "mega/IR/Mega.cpp.inc"

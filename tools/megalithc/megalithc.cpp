@@ -142,7 +142,8 @@ static llvm::Error run(MLIRContext &context) {
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
   if (printPhases)
-    printPhaseTable(kernel->kernel, kernel->facts(), llvm::outs());
+    printPhaseTable(kernel->kernel, kernel->facts(),
+                    output == "-" ? llvm::errs() : llvm::outs());
   return writeOutput(*kernel);
 }
 

@@ -323,7 +323,7 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
     os << "          " << (number ? "else " : "");
     if (!last)
       os << "if (tile < " << end << ") ";
-    os << "{ // " << shortName(linear.getWeight()) << "\n";
+    os << "{ // " << toComment(shortName(linear.getWeight())) << "\n";
     StringRef indent = "            ";
     std::string index = fresh("i"), base = fresh("first");
     os << indent << "const int " << base << " = (tile - " << begin << ") * "
@@ -370,7 +370,7 @@ void StageEmitter::emitDenseLinear(LinearOp op) {
      << "      reinterpret_cast<const mega::u16 *>("
      << weightAddress(op.getWeight()) << "), " << values[op.getX()].shared
      << ".planes, " << scratch << ", [&](int row, float sum) { // "
-     << shortName(op.getWeight()) << "\n";
+     << toComment(shortName(op.getWeight())) << "\n";
   Value result = op.getResult();
   TileValue tile;
   tile.index = "row";
@@ -619,14 +619,15 @@ LogicalResult StageEmitter::emitLatentScores(LatentScoresOp op) {
     return 3 * group * stride * 2 + 16 * stride * 2 + 3 * group * 24 * 2 +
            parts * 16 * group * 4 + 3 * group * 4;
   };
+  int64_t room = model.getTarget().getSharedBytes() - sharedBytes - 16;
   int64_t group = std::min<int64_t>(llvm::alignTo(heads, 16), 32);
-  if (scratchBytes(group) > model.getTarget().getSharedBytes())
+  if (scratchBytes(group) > room)
     group = 16;
-  if (scratchBytes(group) > model.getTarget().getSharedBytes())
+  if (scratchBytes(group) > room)
     return op.emitOpError("needs ")
            << scratchBytes(group) << " bytes of shared memory for 16 heads of "
-           << latent + rope << " elements, expected at most the target's "
-           << model.getTarget().getSharedBytes();
+           << latent + rope << " elements, expected at most the "
+           << room << " that the target leaves";
   std::string state = statePointer(op.getLatent());
   std::string ropeState = statePointer(op.getRope());
   std::string scratch = declareScratch(

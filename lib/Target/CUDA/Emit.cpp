@@ -60,7 +60,7 @@ static void emitParameters(KernelOp kernel, llvm::raw_ostream &os) {
     os << "  void *state[" << states.size() << "];\n";
   os << "};\n\n";
   for (auto [index, state] : llvm::enumerate(states))
-    os << "// state[" << index << "]: " << state.getSymName() << ", "
+    os << "// state[" << index << "]: " << toComment(state.getSymName()) << ", "
        << state.getType() << "\n";
   os << "\n";
 }
@@ -127,7 +127,7 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
     shared = std::max(shared, emitter.getSharedBytes());
     weights += emitter.getWeightBytes();
     std::string location = describeLocation(stage.getLoc());
-    comment += (comment.empty() ? "" : "; ") + stage.getName().str() +
+    comment += (comment.empty() ? "" : "; ") + toComment(stage.getName()) +
                (location.empty() ? "" : " (" + location + ")");
   }
   result.sharedBytes = std::max(result.sharedBytes, shared);
@@ -165,7 +165,8 @@ void PhaseList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
     for (const PhaseArguments &instance : kind.instances) {
       os << "    {\n";
       for (const PhaseArguments::Argument &argument : instance.getArguments())
-        os << "        " << argument.value << ", // " << argument.what << "\n";
+        os << "        " << argument.value << ", // "
+           << toComment(argument.what) << "\n";
       os << "    },\n";
     }
     os << "};\n\n";
@@ -194,7 +195,7 @@ void PhaseList::emitSchedule(llvm::raw_ostream &os) const {
   for (Operation &op : KernelOp(model.getKernel()).getBody().front()) {
     if (auto barrier = dyn_cast<GridBarrierOp>(op))
       for (auto reason : barrier.getCovers().getAsRange<StringAttr>())
-        os << "    // barrier: " << reason.getValue() << "\n";
+        os << "    // barrier: " << toComment(reason.getValue()) << "\n";
     if (isa<PhaseOp>(op)) {
       os << "    {" << entry->kind << ", " << entry->instance << "}, // "
          << entry->comment << "\n";
@@ -237,26 +238,22 @@ void PhaseList::emitLoop(const EmitterOptions &options,
         "reinterpret_cast<mega::u32 *>(p.workspace));\n  }\n";
 }
 
-FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
-                                        const EmitterOptions &options) {
-  KernelModel model(kernel);
+/// Emits with one shape of the ring.
+static FailureOr<EmittedKernel> emitWith(RingShape ring, KernelOp kernel,
+                                         const EmitterOptions &options) {
+  KernelModel model(kernel, ring);
   EmittedKernel result;
   result.entry = "megalith_" + toIdentifier(kernel.getSymName());
   PhaseList phases(model);
   for (PhaseOp phase : kernel.getBody().getOps<PhaseOp>())
     if (failed(phases.add(phase, result)))
       return failure();
-  if (result.sharedBytes > model.getTarget().getSharedBytes())
-    return kernel.emitOpError("needs ")
-           << result.sharedBytes
-           << " bytes of shared memory, expected at most the target's "
-           << model.getTarget().getSharedBytes();
   if (options.instrument)
     result.stampBytes =
         result.phaseBytes.size() * model.getTarget().getCtas() * 8;
 
   llvm::raw_string_ostream os(result.source);
-  os << "// One decode step of '" << kernel.getSymName()
+  os << "// One decode step of '" << toComment(kernel.getSymName())
      << "' as one cooperative kernel, written by megalithc.\n"
      << "//\n// Launch: one CTA of " << model.threads()
      << " threads per SM, all co-resident, at most "
@@ -266,9 +263,9 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
   emitDeviceCode(os);
   emitParameters(kernel, os);
   emitRopeTables(kernel, os);
-  os << "/// Weights on their way, " << KernelModel::kRingSlots
-     << " bursts a warp.\nusing Ring = mega::UnitRing<"
-     << KernelModel::kRingSlots << ", " << model.ringSlotBytes() << ", "
+  os << "/// Weights on their way to a warp: " << ring.slots << " copies of "
+     << ring.units << " units.\nusing Ring = mega::UnitRing<" << ring.slots
+     << ", " << ring.units << ", " << model.ringUnitBytes() << ", "
      << model.threads() / 32 << ">;\n\n";
   phases.emitKinds(os, options.prefetchWeights);
   phases.emitSchedule(os);
@@ -276,9 +273,23 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
      << ", 1)\n"
      << result.entry << "(const Params p) {\n"
      << "  extern __shared__ __align__(128) mega::u8 shared[];\n"
-     << "  Ring ring;\n  ring.init(shared);\n"
-     << "  __syncthreads();\n";
+     << "  Ring ring;\n  ring.init(shared);\n  __syncthreads();\n";
   phases.emitLoop(options, os);
   os << "}\n";
   return result;
+}
+
+FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
+                                        const EmitterOptions &options) {
+  // The most in flight that shared memory has room for.
+  int64_t room = kernel.getTarget().getSharedBytes(), least = 0;
+  for (RingShape ring : {RingShape{2, 2}, RingShape{2, 1}, RingShape{1, 1}}) {
+    FailureOr<EmittedKernel> result = emitWith(ring, kernel, options);
+    if (failed(result) || result->sharedBytes <= room)
+      return result;
+    least = result->sharedBytes;
+  }
+  return emitError(kernel.getLoc())
+         << "kernel '" << kernel.getSymName() << "' needs " << least
+         << " bytes of shared memory, expected at most the target's " << room;
 }

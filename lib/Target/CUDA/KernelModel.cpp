@@ -16,8 +16,8 @@ SmallVector<StateOp> mega::kernelStates(KernelOp kernel) {
   return llvm::to_vector(module.getOps<StateOp>());
 }
 
-KernelModel::KernelModel(KernelOp kernel)
-    : kernel(kernel), target(kernel.getTarget()) {
+KernelModel::KernelModel(KernelOp kernel, RingShape ring)
+    : kernel(kernel), target(kernel.getTarget()), ring(ring) {
   for (auto region : kernel.getWeightLayout().getAsRange<DictionaryAttr>()) {
     auto first = cast<StringAttr>(
         cast<ArrayAttr>(region.get("sources")).getValue().front());
@@ -29,8 +29,7 @@ KernelModel::KernelModel(KernelOp kernel)
     stateIndices[state.getSymName()] = index;
   for (auto &entry : offsets)
     if (isa<QuantType>(weightType(entry.getKey())))
-      slotBytes =
-          std::max(slotBytes, kBurst * packed(entry.getKey()).unitBytes());
+      unitBytes = std::max(unitBytes, packed(entry.getKey()).unitBytes());
 }
 
 int64_t KernelModel::rawOffset(StringRef weight) const {
@@ -52,6 +51,12 @@ PackedWeight KernelModel::packed(StringRef weight) const {
   result.sets = kUnitInputs / std::min(type.getGroup(), kUnitInputs);
   result.pair = pairs.lookup(weight);
   return result;
+}
+
+bool KernelModel::usesRing(StageOp stage) {
+  return !quantLinears(stage).empty() ||
+         llvm::any_of(stage.getBody().front(),
+                      llvm::IsaPred<ExpertGateUpOp, ExpertDownOp>);
 }
 
 int64_t KernelModel::stateIndex(StringRef state) const {

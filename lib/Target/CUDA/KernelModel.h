@@ -29,6 +29,11 @@ struct PackedWeight {
   int64_t matrixBytes() const { return tiles() * steps() * unitBytes(); }
 };
 
+/// Copies in flight a warp, and units in a copy.
+struct RingShape {
+  int64_t slots, units;
+};
+
 /// How a split anchor's partial sums lie in their buffer.
 struct PartialSums {
   int64_t tiles = 0; ///< of the list that was shared out; 0: every slot is full
@@ -39,7 +44,7 @@ struct PartialSums {
 
 class KernelModel {
 public:
-  explicit KernelModel(KernelOp kernel);
+  KernelModel(KernelOp kernel, RingShape ring);
 
   KernelOp getKernel() const { return kernel; }
   TargetAttr getTarget() const { return target; }
@@ -58,14 +63,19 @@ public:
   PartialSums partialSums(mlir::Value buffer) const;
 
   /// The ring through which weight units come lies at the start of shared
-  /// memory, in every phase.
-  int64_t ringSlotBytes() const { return slotBytes; }
-  int64_t headerBytes() const {
-    return threads() / 32 * kRingSlots * (slotBytes + 8);
+  /// memory: its barriers in every phase, its slots in phases that use it.
+  const RingShape &getRing() const { return ring; }
+  int64_t ringUnitBytes() const { return unitBytes; }
+  int64_t ringBarrierBytes() const {
+    return llvm::alignTo(threads() / 32 * ring.slots * 8, 16);
   }
-  /// Bursts in flight a warp, and units in a burst (kBurst in the device code):
-  /// with 16 warps, 70 KB an SM.
-  static constexpr int64_t kRingSlots = 2, kBurst = 2;
+  int64_t ringBytes() const {
+    return ringBarrierBytes() +
+           threads() / 32 * ring.slots * ring.units * unitBytes;
+  }
+
+  /// True if the stage takes weights through the ring.
+  static bool usesRing(StageOp stage);
 
   /// Quantised linears of a stage, in tile order: one list of tiles.
   static llvm::SmallVector<LinearOp> quantLinears(StageOp stage);
@@ -76,7 +86,8 @@ private:
   llvm::StringMap<int64_t> offsets;
   llvm::StringMap<bool> pairs;
   llvm::StringMap<int64_t> stateIndices;
-  int64_t slotBytes = 16;
+  RingShape ring;
+  int64_t unitBytes = 16;
 };
 
 } // namespace mega

@@ -45,6 +45,14 @@ std::string mega::describeLocation(Location location) {
   return text;
 }
 
+std::string mega::toComment(StringRef text) {
+  std::string result = text.str();
+  for (char &c : result)
+    if (!llvm::isPrint(c) || c == '\\')
+      c = '?';
+  return result;
+}
+
 std::string mega::floatLiteral(float value) {
   if (std::isinf(value))
     return value > 0 ? "__int_as_float(0x7f800000)"

@@ -20,6 +20,9 @@ std::string toIdentifier(llvm::StringRef name);
 /// path component is kept, so that text does not depend on where it was made.
 std::string describeLocation(mlir::Location location);
 
+/// `text` on one line of a `//` comment: no line breaks, no backslashes.
+std::string toComment(llvm::StringRef text);
+
 /// A C literal that reads back as exactly `value`.
 std::string floatLiteral(float value);
 

@@ -22,10 +22,10 @@ static std::string expressionOf(Operation *op, ArrayRef<std::string> in) {
       .Case([&](arith::DivFOp) { return in[0] + " / " + in[1]; })
       .Case([&](arith::NegFOp) { return "-" + in[0]; })
       .Case([&](arith::MaximumFOp) {
-        return "fmaxf(" + in[0] + ", " + in[1] + ")";
+        return "mega::maximum(" + in[0] + ", " + in[1] + ")";
       })
       .Case([&](arith::MinimumFOp) {
-        return "fminf(" + in[0] + ", " + in[1] + ")";
+        return "mega::minimum(" + in[0] + ", " + in[1] + ")";
       })
       .Case([&](arith::ConstantOp constant) {
         return floatLiteral(

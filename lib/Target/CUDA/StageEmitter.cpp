@@ -8,7 +8,9 @@
 
 #include "mega/Analysis/Rope.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace mega;
@@ -215,11 +217,19 @@ void StageEmitter::shareIfNeeded(Value value) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult StageEmitter::emit(StageOp stage) {
+  bool usesRing = KernelModel::usesRing(stage);
+  if (usesRing)
+    sharedBytes = model.ringBytes();
   for (Operation &op : stage.getBody().front())
     if (!isa<AnchorOpInterface>(op) &&
         llvm::none_of(op.getOperands(), isAnchored))
       emitPrologueOp(&op);
-  return emitAnchors(stage);
+  if (failed(emitAnchors(stage)))
+    return failure();
+  // The ring's slots were lent to this stage.
+  if (!usesRing)
+    os << "  mega::fenceAsyncProxy();\n";
+  return success();
 }
 
 void StageEmitter::emitPrologueOp(Operation *op) {
@@ -428,8 +438,10 @@ void StageEmitter::emitPrologueStore(StoreOp op) {
 //===----------------------------------------------------------------------===//
 
 std::string mega::ropeTableName(RopeOp op) {
-  return "rope_" + toIdentifier(floatLiteral(op.getTheta().convertToDouble())) +
-         "_" + str(op.getSize());
+  // By theta's bits: two thetas never share a name.
+  float theta = op.getTheta().convertToDouble();
+  return "kRope" + llvm::utohexstr(llvm::bit_cast<uint32_t>(theta)) + "Of" +
+         str(op.getSize());
 }
 
 std::string mega::ropeTableDefinition(RopeOp op) {

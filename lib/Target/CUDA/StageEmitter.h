@@ -46,7 +46,7 @@ public:
   StageEmitter(const KernelModel &model, PhaseArguments &arguments,
                llvm::raw_ostream &os)
       : model(model), arguments(arguments), os(os),
-        sharedBytes(model.headerBytes()) {}
+        sharedBytes(model.ringBarrierBytes()) {}
 
   /// Emits the statements of `stage`, indented for a function body.
   mlir::LogicalResult emit(StageOp stage);

@@ -8,24 +8,29 @@
 
 namespace mega {
 
-/// kSlots is a power of two; a slot holds kSlotBytes, a multiple of 16.
-template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
-  static constexpr int kDepth = kSlots;
-  static constexpr int kBytes = kWarps * kSlots * (kSlotBytes + 8);
+/// The mbarriers come first and stay; between two matrix-vector products the
+/// ring is empty, and a phase that has none may use the bytes behind them
+/// (fenceAsyncProxy afterwards).
+///
+/// kUnits units of at most kUnitBytes, a multiple of 16, fit a slot; at most four
+/// slots.
+template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
+  static constexpr int kDepth = kSlots, kBurst = kUnits;
+  static constexpr int kSlotBytes = kUnits * kUnitBytes;
+  static constexpr int kBarrierBytes = kWarps * kSlots * 8;
 
   u32 slots;    ///< shared address of this warp's first slot
   u32 barriers; ///< of its mbarriers
   u8 *base;     ///< generic address of `slots`
   u32 issued, taken;
 
-  /// `shared` is 16-byte aligned and holds kBytes; called by every thread once,
-  /// before a CTA barrier.
+  /// `shared` is 16-byte aligned; called by every thread once, before a CTA
+  /// barrier.
   __device__ __forceinline__ void init(u8 *shared) {
     const int warp = threadIdx.x / 32;
-    base = shared + warp * kSlots * kSlotBytes;
+    barriers = u32(__cvta_generic_to_shared(shared + warp * kSlots * 8));
+    base = shared + kBarrierBytes + warp * kSlots * kSlotBytes;
     slots = u32(__cvta_generic_to_shared(base));
-    barriers = u32(__cvta_generic_to_shared(
-        shared + kWarps * kSlots * kSlotBytes + warp * kSlots * 8));
     issued = taken = 0;
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0) {
@@ -116,5 +121,13 @@ template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
     ++taken;
   }
 };
+
+/// Orders this thread's ordinary accesses to shared memory before asynchronous
+/// copies into it that follow a CTA barrier (PTX ISA, "Async proxy").
+__device__ __forceinline__ void fenceAsyncProxy() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+#endif
+}
 
 } // namespace mega

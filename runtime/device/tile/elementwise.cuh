@@ -5,6 +5,15 @@
 
 namespace mega {
 
+/// The larger and the smaller of two values; NaN if either is, as arith.maximumf
+/// and arith.minimumf ask.
+__device__ __forceinline__ float maximum(float a, float b) {
+  return a != a ? a : b != b ? b : fmaxf(a, b);
+}
+__device__ __forceinline__ float minimum(float a, float b) {
+  return a != a ? a : b != b ? b : fminf(a, b);
+}
+
 /// One channel of a causal convolution: the last kTaps - 1 inputs from `state`
 /// (kTaps - 1 rows of kChannels, oldest first), `x` the newest. Shifts the state
 /// in place; the caller owns the channel. `taps` are the channel's weights.

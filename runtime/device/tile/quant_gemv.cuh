@@ -15,10 +15,6 @@ template <int kWarps> struct GemvScratch {
   int first[kWarps], last[kWarps]; ///< tiles that a warp's run touches
 };
 
-/// Units that one copy brings: neighbours in memory, so of one tile and, where
-/// steps fall into segments, of one segment.
-constexpr int kBurst = 2;
-
 /// The run of warp `threadIdx.x / 32` in the first chunk of `steps`, as
 /// quantGemv will walk it.
 template <int kSteps, int kWarps>
@@ -28,8 +24,10 @@ __device__ __forceinline__ Range warpRun(Range steps) {
   return {steps.begin + own.begin, steps.begin + own.end};
 }
 
-/// A warp's place in its run, in bursts.
-template <int kSteps, int kSegment, int kSets> struct BurstCursor {
+/// A warp's place in its run, in bursts of at most kBurst units. A burst is one
+/// copy, so its units are neighbours in memory: of one tile and, where steps
+/// fall into segments, of one segment.
+template <int kSteps, int kSegment, int kSets, int kBurst> struct BurstCursor {
   int tile, step, left; ///< left: steps to the end of the run
 
   __device__ __forceinline__ BurstCursor(Range run)
@@ -75,7 +73,8 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
   constexpr int kWarps = kThreads / 32;
   constexpr bool kScaled = kStepsPerScale != 0;
   constexpr int kSegment = kScaled ? kStepsPerScale : kSteps;
-  using Cursor = BurstCursor<kSteps, kSegment, kSets>;
+  constexpr int kBurst = Ring::kBurst;
+  using Cursor = BurstCursor<kSteps, kSegment, kSets, kBurst>;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
   for (int chunk = steps.begin; chunk < steps.end; chunk += kWarps * kSteps) {

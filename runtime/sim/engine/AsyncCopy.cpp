@@ -52,6 +52,7 @@ void Machine::completeIfDone(Mbarrier &at) {
   ++at.phase;
   at.pending = at.count;
   at.completed = std::exchange(at.arriving, Clock());
+  at.completedVisible = std::exchange(at.arrivingVisible, Clock());
   for (uint32_t index : std::exchange(at.waiters, {}))
     wake(threads[index]);
 }
@@ -81,6 +82,7 @@ void Machine::mbarrierArrive(void *barrier, uint32_t bytes,
   }
   if (shadow) {
     at.arriving.join(current->known);
+    at.arrivingVisible.join(current->visible);
     at.arriving.addExtra(current->key, current->time);
     ++current->time;
   }
@@ -100,8 +102,10 @@ void Machine::mbarrierWait(void *barrier, uint32_t parity, const void *code) {
     at.waiters.push_back(uint32_t(current - threads.data()));
     block(State::Mbarrier, code);
   }
-  if (shadow && at.completed)
+  if (shadow && at.completed) {
     current->known.join(at.completed);
+    current->visible.join(at.completedVisible);
+  }
 }
 
 void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
@@ -135,16 +139,18 @@ void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
     past.addExtra(current->key, current->time);
     Finding finding;
     const Place place = {codeOf(code), current->phase};
-    if (source >= arena.constantBytes()) {
-      // What the generic proxy wrote is visible past a proxy fence only.
-      Clock visible =
-          current->forAsync ? current->forAsync : Clock(2 * shape.ctas);
-      if (!shadow->read(source, bytes, AccessKind::Plain,
-                        {copy.agent, copy.time, visible, place, true}, finding))
-        report(std::move(finding));
-    }
-    if (!shadow->write(target, bytes, AccessKind::Plain,
-                       {copy.agent, copy.time, past, place, true}, finding))
+    // What the generic proxy wrote is visible past a proxy fence only.
+    const Clock nothing(2 * unsigned(shape.ctas));
+    const Accessor by = {copy.agent,
+                         copy.time,
+                         past,
+                         place,
+                         current->visible ? &current->visible : &nothing,
+                         unsigned(shape.ctas)};
+    if (source >= arena.constantBytes() &&
+        !shadow->read(source, bytes, AccessKind::Plain, by, finding))
+      report(std::move(finding));
+    if (!shadow->write(target, bytes, AccessKind::Plain, by, finding))
       report(std::move(finding));
   }
   std::fill_n(static_cast<uint16_t *>(to), bytes / 2, poisonPattern);
@@ -156,6 +162,7 @@ void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
 void Machine::fenceProxy() {
   if (!shadow)
     return;
-  current->forAsync = current->known;
-  current->forAsync.addExtra(current->key, current->time);
+  current->visible.join(current->known);
+  current->visible.addExtra(current->key, current->time);
+  ++current->time;
 }

@@ -62,6 +62,16 @@ void Clock::join(const Clock &other) {
   data->extras = std::move(merged);
 }
 
+void Clock::joinWithin(const Clock &other, unsigned cta) {
+  if (!other.data || data == other.data)
+    return;
+  const Clock keep = other;
+  raise(cta, keep.data->base[cta]);
+  for (const Extra &extra : keep.data->extras)
+    if (ThreadKey(extra.key).cta() == cta)
+      addExtra(ThreadKey(extra.key), extra.time);
+}
+
 void Clock::addExtra(ThreadKey key, uint32_t time) {
   if (time <= data->base[key.cta()])
     return;

@@ -64,6 +64,8 @@ public:
 
   /// Adds what `other` knows.
   void join(const Clock &other);
+  /// Adds what `other` knows of CTA `cta`, and nothing else.
+  void joinWithin(const Clock &other, unsigned cta);
   /// Adds the past of one thread or, with wholeWarp(), of one warp.
   void addExtra(ThreadKey key, uint32_t time);
   /// Forgets extras about CTAs from `cta` on.

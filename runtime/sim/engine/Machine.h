@@ -107,7 +107,7 @@ private:
     /// What relaxed reads saw, until a fence acquires it.
     Clock seen;
     /// What the last proxy fence lets asynchronous copies see.
-    Clock forAsync;
+    Clock visible;
     /// What the last fence releases through later relaxed writes.
     Clock fenced;
     // Where and for what it waits.
@@ -117,6 +117,10 @@ private:
     uint32_t waitBytes = 0;
     const char *waitWant = "";
     uint32_t wakeups = 0;
+    // The variable that it read or wrote last, and the version that it met.
+    uint64_t metOffset = 0;
+    size_t metVersion = 0;
+    bool metByLoad = false;
     /// Bulk copies that this thread has started.
     uint32_t copies = 0;
   };
@@ -132,8 +136,9 @@ private:
     uint32_t count = 0, pending = 0, phase = 0;
     int64_t bytes = 0; ///< expected and not yet arrived
     std::vector<Copy> copies;
-    Clock arriving;  ///< what arrivals of this phase release
-    Clock completed; ///< what the last complete phase released
+    // What arrivals of this phase release, and those of the last one did.
+    Clock arriving, completed;
+    Clock arrivingVisible, completedVisible;
     std::vector<uint32_t> waiters;
   };
   /// What a lane brings to a warp instruction, and takes from it.
@@ -154,12 +159,23 @@ private:
     unsigned expected = 0, arrived = 0;
     uint32_t waiting[32] = {}, passing[32] = {};
   };
-  /// A location of atomics.
+  /// A value that an atomic left, and what reading it teaches.
+  struct Version {
+    uint64_t value = 0;
+    ThreadKey writer;
+    uint32_t time = 0;
+    Clock released;          ///< to everyone
+    Clock visible;           ///< to everyone's asynchronous copies
+    Clock narrow;            ///< to the threads of `narrowCta`
+    unsigned narrowCta = 0;
+  };
+  /// A location of atomics. Checked runs keep every version of a launch: a read
+  /// may return an old one, as on the hardware, so a thread that waits meets
+  /// each in turn and learns no more than it must.
   struct Variable {
     uint32_t bytes = 0;
-    Clock released;                    ///< at gpu scope
-    std::map<unsigned, Clock> inCta;   ///< at any scope, by CTA
-    std::vector<uint32_t> waiters;     ///< thread indices
+    std::vector<Version> versions;
+    std::vector<uint32_t> waiters; ///< thread indices
   };
 
   static void threadMain();
@@ -199,7 +215,11 @@ private:
   /// Orders a barrier's threads after each other's past. Masks by warp.
   void synchronize(const uint32_t *waiting, const uint32_t *passing);
   Variable &variable(uint64_t offset, uint32_t bytes);
-  void orderAtomic(Variable &at, AtomicOp op, Order order, Scope scope);
+  /// The version that the current thread's load returns.
+  const Version &load(Variable &at, uint64_t offset);
+  void acquire(const Version &version, Order order, Scope scope);
+  void append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
+              Order order, Scope scope);
   Mbarrier &mbarrier(const void *address, AtomicOp op, const void *code);
   /// Lets the copies that `at` counts arrive.
   void land(Mbarrier &at);

@@ -47,7 +47,13 @@ bool Shadow::ordered(const Stamp &stamp, const Accessor &by) {
   ThreadKey key(stamp.who & keyMask);
   if (stamp.who & manyLanesFlag)
     return by.known.covers(key.wholeWarp(), stamp.time);
-  return (key == by.key && !by.async) || by.known.covers(key, stamp.time);
+  return (key == by.key && !by.visible) || by.known.covers(key, stamp.time);
+}
+
+bool Shadow::orderedWrite(const Stamp &stamp, const Accessor &by) {
+  ThreadKey key(stamp.who & keyMask);
+  return ordered(stamp, by) && (!by.visible || key.cta() >= by.ctas ||
+                                by.visible->covers(key, stamp.time));
 }
 
 void Shadow::describe(Finding &finding, SimReport::Kind kind, uint64_t offset,
@@ -154,7 +160,7 @@ bool Shadow::read(uint64_t offset, uint32_t bytes, AccessKind kind,
       good = false;
       describe(finding, SimReport::Kind::ConstantWritten, at, bytes, what, by);
       addEarlier(finding, "write", written);
-    } else if (good && !ordered(written, by) &&
+    } else if (good && !orderedWrite(written, by) &&
                !(kind == AccessKind::Atomic && (written.who & atomicFlag))) {
       good = false;
       describe(finding, SimReport::Kind::Race, at, bytes, what, by);
@@ -173,8 +179,9 @@ bool Shadow::write(uint64_t offset, uint32_t bytes, AccessKind kind,
   const Stamp stamp = stampOf(kind, by);
   bool good = true;
   auto check = [&](const Stamp &earlier, const char *earlierWhat,
-                   uint64_t at) {
-    if (!good || earlier.who == 0 || ordered(earlier, by) ||
+                   bool isWrite, uint64_t at) {
+    if (!good || earlier.who == 0 ||
+        (isWrite ? orderedWrite(earlier, by) : ordered(earlier, by)) ||
         (atomic && (earlier.who & atomicFlag)))
       return;
     good = false;
@@ -188,7 +195,8 @@ bool Shadow::write(uint64_t offset, uint32_t bytes, AccessKind kind,
       good = good && checkFresh(at, bytes, false, by, finding);
     else
       check(cell->written,
-            cell->written.who & atomicFlag ? "atomic write" : "write", at);
+            cell->written.who & atomicFlag ? "atomic write" : "write", true,
+            at);
     if (cell->read.who != 0) {
       const bool isList = cell->read.who & listFlag;
       if (good && (cell->read.who & constantFlag)) {
@@ -200,11 +208,11 @@ bool Shadow::write(uint64_t offset, uint32_t bytes, AccessKind kind,
       }
       if (isList) {
         for (const Stamp &entry : lists[cell->read.time])
-          check(entry, "read", at);
+          check(entry, "read", false, at);
         lists[cell->read.time].clear();
         freeLists.push_back(cell->read.time);
       } else {
-        check(cell->read, "read", at);
+        check(cell->read, "read", false, at);
       }
       cell->read = Stamp();
     }

@@ -21,8 +21,11 @@ struct Accessor {
   uint32_t time;
   const Clock &known;
   Place place;
-  /// An asynchronous copy, which even its own issuer's copies do not wait for.
-  bool async = false;
+  /// Set for an asynchronous copy: what the generic proxy wrote and a proxy
+  /// fence made visible to it. Not even its own issuer's copies wait for it.
+  const Clock *visible = nullptr;
+  /// CTAs of the grid; keys behind them are those of asynchronous copies.
+  unsigned ctas = ~0u;
 };
 
 /// How memory is accessed.
@@ -65,6 +68,8 @@ private:
 
   static Stamp stampOf(AccessKind kind, const Accessor &by);
   static bool ordered(const Stamp &stamp, const Accessor &by);
+  /// The same for an earlier write, which an asynchronous copy must also see.
+  static bool orderedWrite(const Stamp &stamp, const Accessor &by);
   void addReader(Cell &cell, const Stamp &stamp, const Accessor &by);
   uint32_t takeList();
   /// Whether the half-word has a value when a launch starts; with a finding if

@@ -20,6 +20,7 @@ void Machine::synchronize(const uint32_t *waiting, const uint32_t *passing) {
   const unsigned cta = current->key.cta();
   uint32_t latest = 0;
   Clock joined = current->known, previous = joined;
+  Clock visible = current->visible, previousVisible = visible;
   bool everyone = true;
   auto each = [&](auto &&body) {
     for (unsigned warp = 0; warp < warpCount; ++warp)
@@ -34,6 +35,10 @@ void Machine::synchronize(const uint32_t *waiting, const uint32_t *passing) {
     if (!thread.known.sameAs(previous)) {
       previous = thread.known;
       joined.join(previous);
+    }
+    if (!thread.visible.sameAs(previousVisible)) {
+      previousVisible = thread.visible;
+      visible.join(previousVisible);
     }
   });
   for (unsigned warp = 0; warp < warpCount; ++warp)
@@ -51,8 +56,10 @@ void Machine::synchronize(const uint32_t *waiting, const uint32_t *passing) {
     }
   each([&](Thread &thread, bool passes) {
     thread.time = latest + 1;
-    if (!passes)
+    if (!passes) {
       thread.known = joined;
+      thread.visible = visible;
+    }
   });
 }
 
@@ -107,45 +114,74 @@ Machine::Variable &Machine::variable(uint64_t offset, uint32_t bytes) {
   return at;
 }
 
-/// What release and acquire, or fences around relaxed accesses, hand over.
-void Machine::orderAtomic(Variable &at, AtomicOp op, Order order,
-                          Scope scope) {
+const Machine::Version &Machine::load(Variable &at, uint64_t offset) {
+  Thread &me = *current;
+  size_t next = 0;
+  if (me.metOffset == offset && !at.versions.empty()) {
+    next = me.metVersion;
+    if (me.metByLoad && next + 1 < at.versions.size())
+      ++next;
+  }
+  // Never one that a write known to this thread has replaced.
+  for (size_t later = next + 1; later < at.versions.size(); ++later)
+    if (me.known.covers(at.versions[later].writer, at.versions[later].time))
+      next = later;
+  me.metOffset = offset;
+  me.metVersion = next;
+  me.metByLoad = true;
+  return at.versions[next];
+}
+
+void Machine::acquire(const Version &version, Order order, Scope scope) {
   const bool wide = scope == Scope::Gpu || scope == Scope::System;
   const unsigned cta = current->key.cta();
-  if (op != AtomicOp::Store) {
-    Clock visible = at.inCta[cta];
-    if (wide) {
-      if (visible)
-        visible.join(at.released);
-      else
-        visible = at.released;
-    }
-    if (order == Order::Acquire || order == Order::AcquireRelease)
-      current->known.join(visible);
-    else
-      current->seen.join(visible);
-  }
-  if (op == AtomicOp::Load)
-    return;
-  // A plain store starts anew; a read-modify-write carries on what it found.
-  if (op == AtomicOp::Store) {
-    at.released = Clock();
-    at.inCta.clear();
-  }
+  Clock &learns =
+      order == Order::Acquire || order == Order::AcquireRelease
+          ? current->known
+          : current->seen;
+  if (!learns)
+    learns = Clock(2 * unsigned(shape.ctas));
+  if (wide && &learns == &current->known)
+    current->visible.join(version.visible);
+  if (wide)
+    learns.join(version.released);
+  else
+    learns.joinWithin(version.released, cta);
+  if (version.narrowCta == cta)
+    learns.join(version.narrow);
+}
+
+void Machine::append(Variable &at, uint64_t offset, uint64_t value,
+                     AtomicOp op, Order order, Scope scope) {
+  const bool wide = scope == Scope::Gpu || scope == Scope::System;
+  Version next;
+  // A read-modify-write carries on the release that it found; a store does not.
+  if (op != AtomicOp::Store && !at.versions.empty())
+    next = at.versions.back();
+  next.value = value;
+  next.writer = current->key;
+  next.time = current->time;
   Clock gives = current->fenced;
   if (order == Order::Release || order == Order::AcquireRelease) {
     gives = current->known;
     gives.addExtra(current->key, current->time);
     ++current->time;
   }
-  if (!gives)
-    return;
-  at.inCta[cta].join(gives);
-  if (wide) {
+  if (gives && wide) {
     // Copies go to their own CTA's memory: nobody else needs to know of them.
     gives.dropExtras(unsigned(shape.ctas));
-    at.released.join(gives);
+    next.released.join(gives);
+    next.visible.join(current->visible);
+  } else if (gives) {
+    if (next.narrowCta != current->key.cta())
+      next.narrow = Clock();
+    next.narrowCta = current->key.cta();
+    next.narrow.join(gives);
   }
+  at.versions.push_back(std::move(next));
+  current->metOffset = offset;
+  current->metVersion = at.versions.size() - 1;
+  current->metByLoad = false;
 }
 
 uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
@@ -174,10 +210,22 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
                             finding);
     if (!good)
       report(std::move(finding));
-    orderAtomic(at, op, order, scope);
   }
   uint64_t before = 0;
   std::memcpy(&before, address, bytes);
+  if (shadow) {
+    if (at.versions.empty()) {
+      at.versions.emplace_back();
+      at.versions.back().value = before;
+    }
+    if (op == AtomicOp::Load) {
+      const Version &version = load(at, offset);
+      acquire(version, order, scope);
+      return version.value;
+    }
+    if (op != AtomicOp::Store)
+      acquire(at.versions.back(), order, scope);
+  }
   uint64_t after = before;
   switch (op) {
   case AtomicOp::Load:
@@ -206,6 +254,8 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
     break;
   }
   std::memcpy(address, &after, bytes);
+  if (shadow)
+    append(at, offset, after, op, order, scope);
   std::vector<uint32_t> waiters = std::move(at.waiters);
   at.waiters.clear();
   for (uint32_t index : waiters)
@@ -232,10 +282,12 @@ void Machine::spin(const void *address, uint32_t bytes, uint64_t seen,
                        arena.describe(offset), wakeupLimit, now, want));
     stop();
   }
-  if (now != seen)
+  Variable &at = variable(offset, bytes);
+  if (shadow ? current->metOffset == offset &&
+                   current->metVersion + 1 < at.versions.size()
+             : now != seen)
     return;
-  variable(offset, bytes)
-      .waiters.push_back(uint32_t(current - threads.data()));
+  at.waiters.push_back(uint32_t(current - threads.data()));
   block(State::Spin, code);
 }
 

@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 using namespace megalith;
 using namespace megalith::sim;
@@ -63,8 +64,19 @@ static std::string contentHash(const std::string &text) {
   return fmt::format("{:016x}{:016x}", uint64_t(hash >> 64), uint64_t(hash));
 }
 
+/// The built-in files with the caller's replacements.
+static std::map<std::string, std::string>
+filesFor(const SimCompileOptions &options) {
+  std::map<std::string, std::string> files = options.replacements;
+  for (auto [name, text] : preludeFiles())
+    files.emplace(name, text);
+  return files;
+}
+
 /// The translation unit that includes kernel.cu, unchanged, after its twins.
-static std::string wrapperFor(const KernelText &text) {
+static std::string
+wrapperFor(const KernelText &text,
+           const std::map<std::string, std::string> &files) {
   std::string wrapper = "#include \"prelude/cuda.h\"\n"
                         "#include \"prelude/ptx.h\"\n"
                         "namespace mega {\nnamespace sim {\n"
@@ -73,11 +85,9 @@ static std::string wrapperFor(const KernelText &text) {
     wrapper += fmt::format("  {{\"{}\", {}, \"{}\"}},\n", instruction.function,
                            instruction.index, instruction.opcode);
   wrapper += "  {nullptr, 0, nullptr}};\n}\n}\n";
-  auto files = preludeFiles();
   for (const std::string &idiom : text.idioms) {
     std::string twin = "idioms/" + idiom.substr(0, idiom.find('.')) + ".h";
-    if (std::none_of(files.begin(), files.end(),
-                     [&](auto &file) { return file.first == twin; }))
+    if (files.count(twin) == 0)
       fail(MEGALITH_BAD_FORMAT,
            "the text's idioms {} have no host twin, expected {}", quote(idiom),
            twin);
@@ -120,9 +130,10 @@ static std::string firstErrors(const std::string &output) {
 
 /// Compiles into `folder`.
 static void compileInto(const fs::path &folder,
-                    const std::vector<std::string> &compiler,
-                    const std::string &wrapper, const std::string &text) {
-  for (auto [name, content] : preludeFiles())
+                        const std::vector<std::string> &compiler,
+                        const std::map<std::string, std::string> &files,
+                        const std::string &wrapper, const std::string &text) {
+  for (const auto &[name, content] : files)
     write(folder / name, content);
   write(folder / "kernel.cu", text);
   write(folder / "kernel.cpp", wrapper);
@@ -168,9 +179,10 @@ SimKernel::Impl::Impl(const std::string &source,
   else
     compiler.push_back("-O2");
 
-  std::string wrapper = wrapperFor(text);
+  const std::map<std::string, std::string> files = filesFor(options);
+  std::string wrapper = wrapperFor(text, files);
   std::string content = wrapper + source;
-  for (auto [name, file] : preludeFiles())
+  for (const auto &[name, file] : files)
     content.append(name).append(file);
   for (const std::string &argument : compiler)
     content += "\n" + argument;
@@ -182,7 +194,7 @@ SimKernel::Impl::Impl(const std::string &source,
         cache / fmt::format("{}.{}", folder.filename().string(), ::getpid());
     fs::create_directories(building);
     try {
-      compileInto(building, compiler, wrapper, source);
+      compileInto(building, compiler, files, wrapper, source);
     } catch (...) {
       std::error_code ignored;
       fs::remove_all(building, ignored);

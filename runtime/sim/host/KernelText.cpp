@@ -61,6 +61,9 @@ static void readIdioms(KernelText &kernel) {
       index = 0;
       inDeclaration = false;
     }
+    for (const char *call : {"__syncthreads", "__syncwarp"})
+      if (line.find(std::string(call) + "(") != std::string::npos)
+        kernel.instructions.push_back({function, index, call});
     size_t at = line.find("asm");
     const bool starts =
         at != std::string::npos && (at == 0 || !isWord(line[at - 1]));

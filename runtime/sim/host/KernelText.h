@@ -11,10 +11,11 @@
 
 namespace megalith::sim {
 
-/// An instruction of an idiom.
+/// An instruction of an idiom, or its call of __syncthreads or __syncwarp.
 struct TextInstruction {
   std::string function; ///< "Struct::function", or "function"
-  int index;            ///< among the function's instructions
+  /// Instructions of the function before it.
+  int index;
   std::string opcode;
 };
 

@@ -129,7 +129,7 @@ static std::string missingOrder(const Finding &finding, unsigned ctas) {
   if (now.cta() >= ctas)
     return now.cta() - ctas == earlier.cta()
                ? "the copy's issuer is not ordered after that access, or no "
-                 "proxy fence is"
+                 "fence.proxy.async stands between"
                : "no acquire and proxy fence by the copy's issuer";
   if (now.cta() != earlier.cta())
     return "no release by the earlier CTA after its access reaches an acquire "

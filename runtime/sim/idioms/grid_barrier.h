@@ -6,10 +6,10 @@
 namespace mega {
 
 struct GridBarrier {
-  static inline void arriveAndWait(u32 *counter) {
+  static MEGA_SIM_INLINE void arriveAndWait(u32 *counter) {
     MEGA_SIM_OPCODE(arrival, "GridBarrier::arriveAndWait", 0);
     MEGA_SIM_OPCODE(poll, "GridBarrier::arriveAndWait", 1);
-    __syncthreads();
+    MEGA_SIM_SYNC(__syncthreads, "GridBarrier::arriveAndWait", 0);
     if (threadIdx.x == 0) {
       const u32 last = gridDim.x - 1;
       const u32 step = blockIdx.x == 0 ? 0x80000000u - last : 1u;
@@ -28,7 +28,7 @@ struct GridBarrier {
       }
     }
     mega_sim_api->phaseEnds();
-    __syncthreads();
+    MEGA_SIM_SYNC(__syncthreads, "GridBarrier::arriveAndWait", 2);
   }
 };
 

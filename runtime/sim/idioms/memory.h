@@ -7,7 +7,7 @@ namespace mega {
 /// Reads a `type` with the cache operator of the text's `function`. Text without
 /// the function does not call it.
 #define MEGA_SIM_LOAD(function, type, pointer)                                 \
-  inline type function(const pointer *address) {                               \
+  MEGA_SIM_INLINE type function(const pointer *address) {                               \
     constexpr const char *opcode =                                             \
         sim::opcodeIn(sim::kTextInstructions, #function, 0);                   \
     return sim::load<type>(address, opcode ? sim::loadKindOf(opcode)           \
@@ -26,8 +26,8 @@ MEGA_SIM_LOAD(loadSharedInt, int, int)
 #undef MEGA_SIM_LOAD
 
 /// Hints have no meaning here.
-inline void prefetchL2(const void *, u32) {}
-inline u64 streamPolicy() { return 0; }
-inline u64 keepPolicy() { return 0; }
+MEGA_SIM_INLINE void prefetchL2(const void *, u32) {}
+MEGA_SIM_INLINE u64 streamPolicy() { return 0; }
+MEGA_SIM_INLINE u64 keepPolicy() { return 0; }
 
 } // namespace mega

@@ -5,7 +5,7 @@
 namespace mega {
 
 struct MmaM16N8K16Bf16 {
-  static inline void run(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
+  static MEGA_SIM_INLINE void run(float (&d)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0,
                          u32 b1) {
     const u32 a[4] = {a0, a1, a2, a3}, b[2] = {b0, b1};
     mega_sim_api->mma16816(d, a, b);
@@ -13,7 +13,7 @@ struct MmaM16N8K16Bf16 {
 };
 
 struct LdmatrixX2Trans {
-  static inline void run(u32 &b0, u32 &b1, const void *row) {
+  static MEGA_SIM_INLINE void run(u32 &b0, u32 &b1, const void *row) {
     u32 out[2];
     mega_sim_api->ldmatrix(out, row, 2, true);
     b0 = out[0];

@@ -4,11 +4,11 @@
 
 namespace mega {
 
-inline u32 warpMaxBits(u32 value) {
+MEGA_SIM_INLINE u32 warpMaxBits(u32 value) {
   return mega_sim_api->reduce(0xffffffffu, value, sim::ReduceOp::Max);
 }
 
-inline u32 warpMinBits(u32 value) {
+MEGA_SIM_INLINE u32 warpMinBits(u32 value) {
   return mega_sim_api->reduce(0xffffffffu, value, sim::ReduceOp::Min);
 }
 

@@ -5,29 +5,29 @@
 
 namespace mega {
 
-template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
-  static constexpr int kDepth = kSlots;
-  static constexpr int kBytes = kWarps * kSlots * (kSlotBytes + 8);
+template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
+  static constexpr int kDepth = kSlots, kBurst = kUnits;
+  static constexpr int kSlotBytes = kUnits * kUnitBytes;
+  static constexpr int kBarrierBytes = kWarps * kSlots * 8;
 
   u64 *barriers; ///< this warp's mbarriers
   u8 *base;      ///< this warp's first slot
   u32 issued, taken;
 
-  inline void init(u8 *shared) {
+  MEGA_SIM_INLINE void init(u8 *shared) {
     const int warp = threadIdx.x / 32;
-    base = shared + warp * kSlots * kSlotBytes;
-    barriers = reinterpret_cast<u64 *>(shared + kWarps * kSlots * kSlotBytes +
-                                       warp * kSlots * 8);
+    barriers = reinterpret_cast<u64 *>(shared + warp * kSlots * 8);
+    base = shared + kBarrierBytes + warp * kSlots * kSlotBytes;
     issued = taken = 0;
     if (threadIdx.x % 32 == 0)
       for (int slot = 0; slot < kSlots; ++slot)
         mega_sim_api->mbarrierInit(barriers + slot, 1);
-    __syncwarp();
+    MEGA_SIM_SYNC(__syncwarp, "UnitRing::init", 2);
   }
 
-  inline int pending() const { return int(issued - taken); }
+  MEGA_SIM_INLINE int pending() const { return int(issued - taken); }
 
-  inline void issue(const u8 *units, u32 bytes) {
+  MEGA_SIM_INLINE void issue(const u8 *units, u32 bytes) {
     const u32 slot = issued % kSlots;
     if (threadIdx.x % 32 == 0) {
       mega_sim_api->mbarrierArrive(barriers + slot, bytes);
@@ -37,16 +37,22 @@ template <int kSlots, int kSlotBytes, int kWarps> struct UnitRing {
     ++issued;
   }
 
-  inline const u8 *wait() {
+  MEGA_SIM_INLINE const u8 *wait() {
     const u32 slot = taken % kSlots;
     mega_sim_api->mbarrierWait(barriers + slot, taken / kSlots % 2);
     return base + slot * kSlotBytes;
   }
 
-  inline void release() {
-    __syncwarp();
+  MEGA_SIM_INLINE void release() {
+    MEGA_SIM_SYNC(__syncwarp, "UnitRing::release", 0);
     ++taken;
   }
 };
+
+MEGA_SIM_INLINE void fenceAsyncProxy() {
+  if constexpr (sim::opcodeIn(sim::kTextInstructions, "fenceAsyncProxy", 0) !=
+                nullptr)
+    mega_sim_api->fenceProxy();
+}
 
 } // namespace mega

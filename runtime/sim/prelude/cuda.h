@@ -22,6 +22,8 @@ extern __attribute__((visibility("default"))) mega::sim::Registers
 #define __host__
 #define __restrict__
 #define __forceinline__ inline
+/// Of idioms' twins: reports then name their callers.
+#define MEGA_SIM_INLINE inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // `extern __shared__ T shared[];` becomes a pointer to the CTA's window: the
@@ -138,18 +140,27 @@ inline T shuffle(ShuffleKind kind, unsigned mask, T value,
   return value;
 }
 
-/// A load by an idiom.
+/// A load that the sanitizer's pass does not see.
 template <typename T>
-__attribute__((no_sanitize_thread)) inline T
-load(const void *address, LoadKind kind) {
-#ifdef MEGA_SIM_RACES
-  mega_sim_api->read(address, sizeof(T), kind);
-#else
-  (void)kind;
-#endif
+__attribute__((noinline, no_sanitize_thread)) T loadUnseen(const void *address) {
   T value;
   __builtin_memcpy(&value, address, sizeof(T));
   return value;
+}
+
+/// A load by an idiom; inlined, so that reports name the idiom's caller.
+template <typename T>
+MEGA_SIM_INLINE T load(const void *address,
+                                             LoadKind kind) {
+#ifdef MEGA_SIM_RACES
+  mega_sim_api->read(address, sizeof(T), kind);
+  return loadUnseen<T>(address);
+#else
+  (void)kind;
+  T value;
+  __builtin_memcpy(&value, address, sizeof(T));
+  return value;
+#endif
 }
 
 } // namespace sim

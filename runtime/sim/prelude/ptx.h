@@ -13,7 +13,7 @@ namespace mega {
 namespace sim {
 
 /// Instruction `index` of the idiom `function` ("Struct::function" or
-/// "function").
+/// "function"), or a call of __syncthreads or __syncwarp before it.
 struct Instruction {
   const char *function;
   int index;
@@ -45,9 +45,22 @@ constexpr const char *opcodeIn(const Instruction (&list)[kCount],
                                const char *function, int index) {
   for (const Instruction &instruction : list)
     if (instruction.function != nullptr &&
-        same(instruction.function, function) && instruction.index == index)
+        same(instruction.function, function) &&
+        instruction.index == index && instruction.opcode[0] != '_')
       return instruction.opcode;
   return nullptr;
+}
+
+/// Whether the function calls `call` right before its instruction `index`.
+template <unsigned kCount>
+constexpr bool callsIn(const Instruction (&list)[kCount], const char *function,
+                       int index, const char *call) {
+  for (const Instruction &instruction : list)
+    if (instruction.function != nullptr &&
+        same(instruction.function, function) &&
+        instruction.index == index && same(instruction.opcode, call))
+      return true;
+  return false;
 }
 
 constexpr Order orderOf(const char *opcode) {
@@ -81,5 +94,12 @@ constexpr LoadKind loadKindOf(const char *opcode) {
   static_assert(name != nullptr,                                               \
                 "the text's " function                                         \
                 " lacks an instruction that its host twin expects")
+
+/// __syncthreads or __syncwarp where the text's idiom calls it: before its
+/// instruction `index`.
+#define MEGA_SIM_SYNC(call, function, index)                                   \
+  if constexpr (mega::sim::callsIn(mega::sim::kTextInstructions, function,     \
+                                   index, #call))                              \
+    call()
 
 #endif // MEGA_SIM_PRELUDE_PTX_H

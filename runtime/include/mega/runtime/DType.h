@@ -64,7 +64,7 @@ std::optional<DType> parseManifestDType(std::string_view name);
 std::optional<uint64_t> tensorBytes(DType dtype,
                                     const std::vector<int64_t> &shape);
 
-/// A shape for messages: "2304x4096"; "scalar" for rank 0.
+/// A shape for messages: "256x512"; "scalar" for rank 0.
 std::string shapeText(const std::vector<int64_t> &shape);
 
 /// Rounds to bf16, nearest-even; a NaN stays one.

@@ -13,9 +13,10 @@
 #include "mega/runtime/TensorMap.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace megalith {
@@ -62,6 +63,9 @@ struct SimCompileOptions {
   /// Folder of compiled kernels, by content; empty for $MEGALITH_SIM_CACHE,
   /// else a folder of this user below the system's temporary one.
   std::string cacheDirectory;
+  /// Files of runtime/sim to use instead of the built-in ones, by relative path:
+  /// for tests that weaken a twin.
+  std::map<std::string, std::string> replacements;
 };
 
 /// A kernel compiled for the host. Cheap to share; one launch at a time.
