@@ -174,9 +174,10 @@ std::vector<Mutant> makeMutants(const std::string &text) {
   c.each("cta-for-gpu", Part::Idioms, "atom.add.release.gpu",
          "atom.add.release.cta");
   c.each("cta-for-gpu", Part::Idioms, "ld.acquire.gpu", "ld.acquire.cta");
-  c.each("nc-for-cg", Part::Idioms, "ld.global.cg", "ld.global.nc");
+  c.each("nc-for-cg", Part::Idioms, "\"ld.global.cg", "\"ld.global.nc");
   c.each("drop-syncthreads", Part::Idioms, "  __syncthreads();", "  ;");
   c.each("drop-syncwarp", Part::Idioms, "  __syncwarp();", "  ;");
+  c.each("drop-proxy-fence", Part::Body, "mega::fenceAsyncProxy();", ";");
   c.each("drop-syncthreads", Part::Body, "__syncthreads();", ";");
   c.each("drop-syncwarp", Part::Body, "__syncwarp();", ";");
   // Targets and counts.

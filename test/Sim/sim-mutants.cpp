@@ -7,13 +7,15 @@
 /// Makes the kernel wrong in one place at a time (Mutants.h), and runs each
 /// mutant for a history of launches under two policies. A mutant is caught
 /// if it does not compile, is reported, or changes a value. EQUIVALENT lists
-/// those that cannot be caught, each with the reason: "name | reason" a line.
+/// those that cannot be caught, each with the reason: "pattern | reason" a line,
+/// where a pattern is a mutant's name with * for what differs from block to block.
 /// Fails if any other mutant survives, or if the kernel itself does not pass.
 
 #include "Golden.h"
 #include "Mutants.h"
 #include "RandomBlock.h"
 
+#include <fnmatch.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +31,8 @@ using namespace megalith;
 namespace {
 
 constexpr int ctas = 5;
+/// The first one is long enough that a CTA attends to several runs of rows.
+const std::vector<int64_t> contexts = {190, 3};
 /// Outcome of a mutant, as its process's exit status.
 enum Outcome { Survived = 10, Refused, Reported, Changed };
 
@@ -115,7 +119,7 @@ int main(int argc, char **argv) {
   }
   const std::string text = readText(std::string(argv[1]) + "/kernel.cu");
   std::map<std::string, std::string> equivalent = readEquivalent(argv[2]);
-  RandomBlock block(*bundle, 1, {21, 3}, 2);
+  RandomBlock block(*bundle, 1, contexts, 2);
 
   auto start = std::chrono::steady_clock::now();
   auto kernel = SimKernel::compile(text);
@@ -180,7 +184,10 @@ int main(int argc, char **argv) {
     if (!WIFEXITED(status))
       note = "killed by signal " + std::to_string(WTERMSIG(status));
     ++counts[outcome];
-    auto reason = equivalent.find(mutant.name);
+    auto reason = equivalent.begin();
+    while (reason != equivalent.end() &&
+           ::fnmatch(reason->first.c_str(), mutant.name.c_str(), 0) != 0)
+      ++reason;
     const char *verdict = outcome == Refused    ? "refused"
                           : outcome == Reported ? "reported"
                           : outcome == Changed  ? "changed"
@@ -190,9 +197,6 @@ int main(int argc, char **argv) {
       ++listed;
     } else if (outcome != Refused && outcome != Reported &&
                outcome != Changed) {
-      ++wrong;
-    } else if (reason != equivalent.end()) {
-      verdict = "caught, but listed as equivalent";
       ++wrong;
     }
     std::string shown =

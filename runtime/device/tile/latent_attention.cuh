@@ -358,9 +358,9 @@ latentValue(int chunks, const Maximum &maximum, const Sum &sum,
     weights.load(unit(tile));
     uint4 b[4];
     x.fragments(0, b);
-    float even[4] = {}, odd[4] = {};
-    weights.multiply(b, even, odd);
-    const float2 out = sumLevels<3>(even, odd);
+    float sum[4] = {};
+    weights.multiply(b, sum);
+    const float2 out = sumLevels<3>(sum);
     if (lane % 4 == 0) {
       sink(tile * 16 + lane / 4, out.x);
       sink(tile * 16 + lane / 4 + 8, out.y);

@@ -88,7 +88,7 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
     Cursor here(run), ahead(run);
     while (ahead.left > 0 && ring.pending() < Ring::kDepth)
       ahead.issue(ring, unit);
-    float even[4] = {}, odd[4] = {};
+    float part[4] = {};
     float2 sum = {0, 0};
     while (here.left > 0) {
       const int units = here.length();
@@ -105,18 +105,18 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
             if (ahead.left > 0)
               ahead.issue(ring, unit);
           }
-          weights.multiply(b, even, odd);
+          weights.multiply(b, part);
         }
       const int next = here.step + units;
       const bool tileEnds = next == kSteps || units == here.left;
       if (tileEnds || next % kSegment == 0) {
-        const float2 part = sumLevels<kLevels>(even, odd);
+        const float2 rows = sumLevels<kLevels>(part);
         const float factor = kScaled ? scale(here.step / kSegment) : 1.0f;
-        sum.x += factor * part.x;
-        sum.y += factor * part.y;
+        sum.x += factor * rows.x;
+        sum.y += factor * rows.y;
 #pragma unroll
         for (int j = 0; j < 4; ++j)
-          even[j] = odd[j] = 0;
+          part[j] = 0;
       }
       if (tileEnds) {
         if (lane % 4 == 0) {

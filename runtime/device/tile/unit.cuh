@@ -57,10 +57,12 @@ template <int kSets> struct Unit {
     a[3] = mulBf16x2(subBf16x2(next & lower, lowerZero), lowerScale);
   }
 
-  /// c += unit * b. Even and odd mma use separate sums, so that two chains run.
+  /// sum += unit * b. Tensor cores truncate what they add, so a long chain would
+  /// drift towards zero: four mma form a chain that starts from zero, and what
+  /// chains give is added in ordinary f32.
   __device__ __forceinline__ void multiply(const uint4 (&b)[4],
-                                           float (&even)[4],
-                                           float (&odd)[4]) const {
+                                           float (&sum)[4]) const {
+    float even[4] = {}, odd[4] = {};
 #pragma unroll
     for (int m = 0; m < 8; ++m) {
       u32 a[4];
@@ -72,21 +74,23 @@ template <int kSets> struct Unit {
         MmaM16N8K16Bf16::run(odd, a[0], a[1], a[2], a[3], b[m / 2].z,
                              b[m / 2].w);
     }
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      sum[j] += even[j] + odd[j];
   }
 };
 
 /// Rows g and g + 8 of an accumulator, summed over the activation levels; valid
 /// in lanes with lane % 4 == 0.
 template <int kLevels>
-__device__ __forceinline__ float2 sumLevels(const float (&even)[4],
-                                            const float (&odd)[4]) {
-  float upper = even[0] + odd[0], lower = even[2] + odd[2];
+__device__ __forceinline__ float2 sumLevels(const float (&sum)[4]) {
+  float upper = sum[0], lower = sum[2];
   if (kLevels > 1) {
     // Column 1 is the lane's own second element, column 2 the next lane's first.
     const float upperNext = __shfl_down_sync(0xffffffffu, upper, 1);
     const float lowerNext = __shfl_down_sync(0xffffffffu, lower, 1);
-    upper = (upperNext + (even[1] + odd[1])) + upper;
-    lower = (lowerNext + (even[3] + odd[3])) + lower;
+    upper = (upperNext + sum[1]) + upper;
+    lower = (lowerNext + sum[3]) + lower;
   }
   return {upper * kUnitScale, lower * kUnitScale};
 }
