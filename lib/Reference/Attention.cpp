@@ -36,6 +36,9 @@ struct Head {
   const float *latent, *rope, *q;
   float scale;
   unsigned threads;
+  /// Whether a cached row's keys and values are rounded to bf16: always, but
+  /// for an absorbed op whose relaxation is honoured.
+  bool rounded;
 
   int64_t width() const { return keys + values; }
   int64_t panels() const { return llvm::divideCeil(width(), kPanel); }
@@ -70,8 +73,9 @@ void Head::expandChunk(ArrayRef<float> slab, int64_t chunk, float *scores,
     multiplyPanel(latent + begin * latentSize, count, latentSize,
                   slab.data() + panel * kPanel * latentSize,
                   kv.data() + panel * kPanel, stride);
-  for (float &value : kv)
-    value = roundToBf16(value);
+  if (rounded)
+    for (float &value : kv)
+      value = roundToBf16(value);
   for (int64_t l = 0; l < count; ++l) {
     const float *row = kv.data() + l * stride;
     float content = dot(q, row, keys);
@@ -139,7 +143,8 @@ LogicalResult mega::reference::evaluate(LatentAttentionOp op,
               rope.values.data(),
               q.data() + h * qSize,
               static_cast<float>(op.getScale().convertToDouble()),
-              machine.threads};
+              machine.threads,
+              !(op.getAbsorb() && machine.honourRelaxations)};
     head.attend(out.data() + h * values);
   }
   machine.set(op.getResult(), std::move(out));

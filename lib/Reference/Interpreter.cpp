@@ -109,6 +109,10 @@ LogicalResult Interpreter::setState(StringRef name, const TensorView &view) {
   return success();
 }
 
+void Interpreter::honourRelaxations(bool honour) {
+  impl->machine.honourRelaxations = honour;
+}
+
 LogicalResult Interpreter::setPosition(int64_t position) {
   if (position < 0)
     return impl->block.emitOpError("is given position ")

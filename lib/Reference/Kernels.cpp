@@ -29,46 +29,43 @@ weightValue(unsigned code, float zero, float scale) {
 // Quantised matrix times vector
 //===----------------------------------------------------------------------===//
 
-/// Inputs of one partial sum; it divides every group.
+/// Inputs that are handled at once; it divides every group.
 static constexpr int64_t kInputs = 16;
 
 /// Adds the products of `count` columns over kInputs inputs to `y`. `codes` is
-/// the first input's row at the first column.
+/// the first input's row at the first column. Sums are f64: every order in
+/// which an f32 implementation may add lies around this one, so a value that
+/// is rounded to bf16 next is only disputed where it is a tie.
 MEGA_EVERY_WIDTH
 static void addInputs(const uint8_t *codes, int64_t stride,
                       const float *__restrict x, const float *__restrict scale,
                       const float *__restrict zero, int64_t count,
-                      float *__restrict y) {
-  float partial[kColumns] = {};
+                      double *__restrict y) {
   for (int64_t k = 0; k < kInputs; k += 2) {
     const uint8_t *row = codes + k / 2 * stride;
-    float even = x[k], odd = x[k + 1];
+    double even = x[k], odd = x[k + 1];
     for (int64_t n = 0; n < count; ++n) {
       unsigned pair = row[n];
-      float sum = partial[n];
-      sum += even * weightValue(pair & 15u, zero[n], scale[n]);
-      sum += odd * weightValue(pair >> 4, zero[n], scale[n]);
-      partial[n] = sum;
+      y[n] += even * double(weightValue(pair & 15u, zero[n], scale[n])) +
+              odd * double(weightValue(pair >> 4, zero[n], scale[n]));
     }
   }
-  for (int64_t n = 0; n < count; ++n)
-    y[n] += partial[n];
 }
 
 void mega::reference::multiply(const QuantMatrix &weight, const float *x,
                                int64_t column, int64_t count, float *y) {
-  float scale[kColumns], zero[kColumns], part[kColumns];
-  std::fill(y, y + count, 0.0f);
+  float scale[kColumns], zero[kColumns];
+  double total[kColumns] = {};
   for (int64_t begin = 0; begin < weight.inputs; begin += weight.group) {
     int64_t first = begin / weight.group * weight.outputs + column;
     widen(weight.scales, first, count, scale);
     widen(weight.zeros, first, count, zero);
-    std::fill(part, part + count, 0.0f);
     for (int64_t k = begin; k < begin + weight.group; k += kInputs)
       addInputs(weight.codes + k / 2 * weight.outputs + column, weight.outputs,
-                x + k, scale, zero, count, part);
-    addScaled(1.0f, part, count, y);
+                x + k, scale, zero, count, total);
   }
+  for (int64_t n = 0; n < count; ++n)
+    y[n] = static_cast<float>(total[n]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -151,41 +148,33 @@ void mega::reference::multiplyPanel(const float *a, int64_t rows, int64_t depth,
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// Interleaved partial sums, and the elements that one set of them covers.
-static constexpr int64_t kLanes = 16, kBlock = 256;
+/// Interleaved partial sums.
+static constexpr int64_t kLanes = 16;
 
 /// Adds neighbours until one number is left.
-static float fold(float (&lanes)[kLanes]) {
+static float fold(double (&lanes)[kLanes]) {
   for (int64_t width = kLanes / 2; width; width /= 2)
     for (int64_t i = 0; i < width; ++i)
       lanes[i] += lanes[i + width];
-  return lanes[0];
+  return static_cast<float>(lanes[0]);
 }
 
 float mega::reference::dot(const float *a, const float *b, int64_t count) {
-  float total = 0.0f;
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    float lanes[kLanes] = {};
-    int64_t end = std::min(begin + kBlock, count), i = begin;
-    for (; i + kLanes <= end; i += kLanes)
-      for (int64_t lane = 0; lane < kLanes; ++lane)
-        lanes[lane] += a[i + lane] * b[i + lane];
-    for (int64_t lane = 0; i + lane < end; ++lane)
-      lanes[lane] += a[i + lane] * b[i + lane];
-    total += fold(lanes);
-  }
-  return total;
+  double lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += double(a[i + lane]) * double(b[i + lane]);
+  for (int64_t lane = 0; i + lane < count; ++lane)
+    lanes[lane] += double(a[i + lane]) * double(b[i + lane]);
+  return fold(lanes);
 }
 
 float mega::reference::sum(const float *a, int64_t count) {
-  float total = 0.0f;
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    float lanes[kLanes] = {};
-    for (int64_t i = begin; i < std::min(begin + kBlock, count); ++i)
-      lanes[(i - begin) % kLanes] += a[i];
-    total += fold(lanes);
-  }
-  return total;
+  double lanes[kLanes] = {};
+  for (int64_t i = 0; i < count; ++i)
+    lanes[i % kLanes] += a[i];
+  return fold(lanes);
 }
 
 void mega::reference::addScaled(float a, const float *x, int64_t count,

@@ -30,6 +30,7 @@ public:
   std::vector<RouterProbe> probes;
   int64_t position = 0;
   unsigned threads = 1;
+  bool honourRelaxations = false;
 
   /// The elements of a tensor value.
   llvm::ArrayRef<float> get(mlir::Value value) const {

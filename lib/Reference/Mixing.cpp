@@ -39,20 +39,24 @@ LogicalResult mega::reference::evaluate(ShortConvOp op, Machine &machine) {
 static void updateHead(float *s, const float *q, const float *k, const float *v,
                        float beta, llvm::function_ref<float(int64_t)> decay,
                        int64_t keys, int64_t values, float *out) {
-  std::vector<float> predicted(values, 0.0f), change(values);
+  // Sums over keys in f64, as in Kernels.cpp; the state itself is f32.
+  std::vector<double> predicted(values, 0.0), output(values, 0.0);
+  std::vector<float> change(values);
   for (int64_t i = 0; i < keys; ++i) {
     float factor = decay(i);
-    for (int64_t j = 0; j < values; ++j)
+    for (int64_t j = 0; j < values; ++j) {
       s[i * values + j] *= factor;
-    addScaled(k[i], s + i * values, values, predicted.data());
+      predicted[j] += double(k[i]) * double(s[i * values + j]);
+    }
   }
   for (int64_t j = 0; j < values; ++j)
-    change[j] = v[j] - predicted[j];
-  std::fill(out, out + values, 0.0f);
+    change[j] = v[j] - static_cast<float>(predicted[j]);
   for (int64_t i = 0; i < keys; ++i) {
     addScaled(beta * k[i], change.data(), values, s + i * values);
-    addScaled(q[i], s + i * values, values, out);
+    for (int64_t j = 0; j < values; ++j)
+      output[j] += double(q[i]) * double(s[i * values + j]);
   }
+  std::copy(output.begin(), output.end(), out);
 }
 
 LogicalResult mega::reference::evaluate(DeltaRuleOp op, Machine &machine) {

@@ -23,7 +23,9 @@ Golden::Golden(const std::string &path) {
 }
 
 int Golden::steps() const { return std::stoi(map.metadata.at("steps")); }
-int64_t Golden::context() const { return std::stoll(map.metadata.at("context")); }
+int64_t Golden::context() const {
+  return std::stoll(map.metadata.at("context"));
+}
 
 Status Golden::bind(SimInstance &instance) const {
   Status status = instance.bindTensors(map, "weights/");
@@ -43,7 +45,8 @@ Status Golden::begin(SimInstance &instance) const {
 }
 
 static std::vector<float> widen(const Tensor &tensor) {
-  std::vector<float> values(tensor.bytes / (tensor.dtype == DType::F32 ? 4 : 2));
+  std::vector<float> values(tensor.bytes /
+                            (tensor.dtype == DType::F32 ? 4 : 2));
   for (size_t i = 0; i < values.size(); ++i) {
     if (tensor.dtype == DType::F32) {
       std::memcpy(&values[i], tensor.data + i * 4, 4);
@@ -55,6 +58,18 @@ static std::vector<float> widen(const Tensor &tensor) {
     std::memcpy(&values[i], &word, 4);
   }
   return values;
+}
+
+double relativeL2(const Tensor &found, const Tensor &wanted) {
+  std::vector<float> a = widen(found), b = widen(wanted);
+  if (a.size() != b.size())
+    return INFINITY;
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    error += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
+    norm += double(b[i]) * b[i];
+  }
+  return std::sqrt(error / norm);
 }
 
 Status Golden::step(SimInstance &instance, int index,
@@ -69,13 +84,7 @@ Status Golden::step(SimInstance &instance, int index,
   Status status = instance.stepHost(input.data, bytes);
   if (!status.ok())
     return status;
-  std::vector<float> a = widen(found), b = widen(wanted);
-  double error = 0, norm = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    error += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
-    norm += double(b[i]) * b[i];
-  }
-  distance.output = std::sqrt(error / norm);
+  distance.output = relativeL2(found, wanted);
   distance.sameExperts = true;
   size_t row = 0;
   for (const ProbeDesc &probe : instance.bundle().manifest.probes) {

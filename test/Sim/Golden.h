@@ -38,6 +38,10 @@ private:
   megalith::TensorMap map;
 };
 
+/// |found - wanted| / |wanted|, elements widened from BF16 or F32.
+double relativeL2(const megalith::Tensor &found,
+                  const megalith::Tensor &wanted);
+
 /// Reads a file; exits with a message if it cannot.
 std::string readText(const std::string &path);
 

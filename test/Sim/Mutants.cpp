@@ -29,9 +29,7 @@ public:
   std::vector<Mutant> mutants;
 
 private:
-  size_t fence() const {
-    return text.find("#endif // MEGA_HOST_IDIOMS");
-  }
+  size_t fence() const { return text.find("#endif // MEGA_HOST_IDIOMS"); }
   /// The function whose text holds position `at`.
   std::string functionAt(size_t at) const;
   void add(const std::string &kind, size_t at, const std::string &mutated);
@@ -50,9 +48,9 @@ std::string Collector::functionAt(size_t at) const {
       (global != std::string::npos && global > device))
     return "kernel";
   size_t open = text.find('(', device), begin = open;
-  while (begin > 0 && (std::isalnum(static_cast<unsigned char>(
-                           text[begin - 1])) ||
-                       text[begin - 1] == '_'))
+  while (begin > 0 &&
+         (std::isalnum(static_cast<unsigned char>(text[begin - 1])) ||
+          text[begin - 1] == '_'))
     --begin;
   return text.substr(begin, open - begin);
 }
@@ -142,7 +140,10 @@ void Collector::workspaceReuse() {
       bool workspace =
           name.find('#') != std::string::npos ||
           name.find('.') == std::string::npos ||
-          std::regex_search(name, std::regex(R"(\.(linear|latent_\w+|rms_norm|expert_\w+|router)(\.\d+)?(#\d+)?$)"));
+          std::regex_search(
+              name,
+              std::regex(
+                  R"(\.(linear|latent_\w+|rms_norm|expert_\w+|router)(\.\d+)?(#\d+)?$)"));
       if (workspace)
         values.emplace_back(table + size_t(it->position(1)), (*it)[1]);
     }
@@ -198,12 +199,13 @@ std::vector<Mutant> makeMutants(const std::string &text) {
   c.each("ring-overfull", Part::Body, "ring.pending() < Ring::kDepth",
          "ring.pending() <= Ring::kDepth");
   c.each("no-release", Part::Body, "ring.release();", ";");
-  c.each("release-early", Part::Body, "if (i + 1 == units) {",
-         "if (i == 0) {");
+  c.each("release-early", Part::Body, "if (i + 1 == units) {", "if (i == 0) {");
   // Who does what.
-  c.each("share-end", Part::Body, "int(u32(total) * u64(part + 1) / u32(parts))",
+  c.each("share-end", Part::Body,
+         "int(u32(total) * u64(part + 1) / u32(parts))",
          "int(u32(total) * u64(part + 1) / u32(parts)) + 1");
-  c.each("share-end", Part::Body, "int(u32(total) * u64(part + 1) / u32(parts))",
+  c.each("share-end", Part::Body,
+         "int(u32(total) * u64(part + 1) / u32(parts))",
          "int(u32(total) * u64(part + 1) / u32(parts)) - 1");
   c.each("share-begin", Part::Body, "int(u32(total) * u64(part) / u32(parts))",
          "int(u32(total) * u64(part) / u32(parts)) + 1");

@@ -27,9 +27,9 @@ RandomBlock::RandomBlock(std::shared_ptr<const Bundle> shared, uint64_t seed,
   weights = take(randomWeights(manifest, seed));
   states = take(randomStates(manifest, seed, rows));
   for (size_t i = 0; i < contexts.size() * stepsPerContext; ++i)
-    tokens.push_back(take(randomToken(seed, "token" + std::to_string(i),
-                                      manifest.input.dtype,
-                                      manifest.input.shape)));
+    tokens.push_back(
+        take(randomToken(seed, "token" + std::to_string(i),
+                         manifest.input.dtype, manifest.input.shape)));
 }
 
 History RandomBlock::run(std::shared_ptr<SimKernel> kernel, int ctas,
@@ -37,8 +37,7 @@ History RandomBlock::run(std::shared_ptr<SimKernel> kernel, int ctas,
   History history;
   const Manifest &manifest = bundle->manifest;
   int64_t rows = *std::max_element(contexts.begin(), contexts.end());
-  auto made =
-      SimInstance::create(bundle, kernel, rows + stepsPerContext, ctas);
+  auto made = SimInstance::create(bundle, kernel, rows + stepsPerContext, ctas);
   if (!made) {
     history.status = made.status();
     return history;

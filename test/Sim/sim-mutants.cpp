@@ -7,9 +7,10 @@
 /// Makes the kernel wrong in one place at a time (Mutants.h), and runs each
 /// mutant for a history of launches under two policies. A mutant is caught
 /// if it does not compile, is reported, or changes a value. EQUIVALENT lists
-/// those that cannot be caught, each with the reason: "pattern | reason" a line,
-/// where a pattern is a mutant's name with * for what differs from block to block.
-/// Fails if any other mutant survives, or if the kernel itself does not pass.
+/// those that cannot be caught, each with the reason: "pattern | reason" a
+/// line, where a pattern is a mutant's name with * for what differs from block
+/// to block. Fails if any other mutant survives, or if the kernel itself does
+/// not pass.
 
 #include "Golden.h"
 #include "Mutants.h"
@@ -40,8 +41,7 @@ struct Launch {
   SimPolicy policy;
   uint64_t seed;
 };
-const Launch launches[] = {{SimPolicy::RoundRobin, 0},
-                           {SimPolicy::Random, 1}};
+const Launch launches[] = {{SimPolicy::RoundRobin, 0}, {SimPolicy::Random, 1}};
 
 } // namespace
 
@@ -199,17 +199,18 @@ int main(int argc, char **argv) {
                outcome != Changed) {
       ++wrong;
     }
-    std::string shown =
-        verbose ? "\n  " + note : note.substr(0, note.find('\n')).substr(0, 110);
+    std::string shown = verbose
+                            ? "\n  " + note
+                            : note.substr(0, note.find('\n')).substr(0, 110);
     std::printf("%s: %s%s%s\n", mutant.name.c_str(), verdict,
                 shown.empty() ? "" : ": ", shown.c_str());
   }
-  std::printf("%zu mutants: %zu reported, %zu changed values, %zu refused, %zu "
-              "equivalent, %zu wrong; %.0f s\n",
-              mutants.size(), counts[Reported], counts[Changed],
-              counts[Refused], listed, wrong,
-              std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                            start)
-                  .count());
+  std::printf(
+      "%zu mutants: %zu reported, %zu changed values, %zu refused, %zu "
+      "equivalent, %zu wrong; %.0f s\n",
+      mutants.size(), counts[Reported], counts[Changed], counts[Refused],
+      listed, wrong,
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count());
   return wrong != 0;
 }

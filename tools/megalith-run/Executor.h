@@ -55,7 +55,8 @@ public:
 /// The interpreter on the description's text. `weights` must outlive it.
 llvm::Expected<std::unique_ptr<Executor>>
 makeReferenceExecutor(const Description &description,
-                      const megalith::TensorMap &weights, unsigned threads);
+                      const megalith::TensorMap &weights, unsigned threads,
+                      bool relaxed);
 
 /// The bundle's kernel on a device, with room for `rows` rows in each cache.
 llvm::Expected<std::unique_ptr<Executor>>

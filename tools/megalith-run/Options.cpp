@@ -87,6 +87,11 @@ struct Flags {
   cl::opt<std::string> output{"output",
                               cl::desc("Write outputs, probes and final state"),
                               cl::value_desc("file"), cl::cat(category)};
+  cl::opt<bool> relaxed{
+      "relaxed",
+      cl::desc("Let the reference use the relaxations that the description "
+               "permits, as the kernel does"),
+      cl::cat(category)};
   cl::opt<unsigned> threads{"host-threads",
                             cl::desc("Host threads (default: all cores)"),
                             cl::value_desc("n"), cl::cat(category)};
@@ -218,6 +223,7 @@ Expected<Options> mega::run::parseOptions(int argc, char **argv) {
   options.steps = flags.steps;
   options.timedSteps = flags.timedSteps;
   options.threads = flags.threads;
+  options.relaxed = flags.relaxed;
   options.device = flags.device;
   options.output = flags.output;
   options.minCosine = flags.minCosine;

@@ -47,6 +47,7 @@ struct Options {
   /// Further steps to time on the device.
   int64_t timedSteps = 0;
   unsigned threads = 0;
+  bool relaxed = false; ///< the reference honours relaxations
   int device = 0;
   std::string output;
 

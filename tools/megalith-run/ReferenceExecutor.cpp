@@ -81,7 +81,8 @@ private:
 
 Expected<std::unique_ptr<Executor>>
 mega::run::makeReferenceExecutor(const Description &description,
-                                 const TensorMap &weights, unsigned threads) {
+                                 const TensorMap &weights, unsigned threads,
+                                 bool relaxed) {
   reference::TensorViews views;
   for (const auto &[name, tensor] : weights.tensors)
     views[name] = viewOf(tensor);
@@ -90,5 +91,6 @@ mega::run::makeReferenceExecutor(const Description &description,
       reference::Interpreter::create(description.block(), views, threads);
   if (failed(made))
     return errors.take();
+  (*made)->honourRelaxations(relaxed);
   return std::make_unique<ReferenceExecutor>(description, std::move(*made));
 }

@@ -70,7 +70,8 @@ Error Session::open() {
   rows += options.steps + (options.timedSteps ? options.timedSteps + 1 : 0);
   auto made =
       cuda ? makeCudaExecutor(*description, weights, options.device, rows)
-           : makeReferenceExecutor(*description, weights, options.threads);
+           : makeReferenceExecutor(*description, weights, options.threads,
+                                   options.relaxed);
   if (!made)
     return made.takeError();
   subject = std::move(*made);
@@ -79,8 +80,8 @@ Error Session::open() {
   if (!description->block())
     return createStringError("--noise has no description, expected "
                              "--block=FILE");
-  auto reference =
-      makeReferenceExecutor(*description, weights, options.threads);
+  auto reference = makeReferenceExecutor(*description, weights, options.threads,
+                                         options.relaxed);
   if (!reference)
     return reference.takeError();
   oracle = std::move(*reference);

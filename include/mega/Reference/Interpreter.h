@@ -68,6 +68,10 @@ public:
   /// Sets the number of tokens seen.
   mlir::LogicalResult setPosition(int64_t position);
 
+  /// Whether ops use the relaxations that they permit (mega.latent_attention's
+  /// `absorb`). Off, the default, every rounding of the description happens.
+  void honourRelaxations(bool honour);
+
   /// The number of tokens seen.
   int64_t position() const;
 

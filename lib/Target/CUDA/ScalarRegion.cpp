@@ -31,7 +31,7 @@ static std::string expressionOf(Operation *op, ArrayRef<std::string> in) {
         return floatLiteral(
             cast<FloatAttr>(constant.getValue()).getValue().convertToFloat());
       })
-      .Case([&](math::ExpOp) { return "expf(" + in[0] + ")"; })
+      .Case([&](math::ExpOp) { return "mega::exponential(" + in[0] + ")"; })
       .Case([&](math::Log1pOp) { return "log1pf(" + in[0] + ")"; })
       .Case([&](math::TanhOp) { return "tanhf(" + in[0] + ")"; })
       .Case([&](math::SqrtOp) { return "sqrtf(" + in[0] + ")"; })

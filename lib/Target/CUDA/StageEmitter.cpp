@@ -346,13 +346,13 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
   std::string eps = floatLiteral(op.getEps().convertToDouble());
   if (rows == 1) {
     std::string sums = fresh("sums"), scale = fresh("rstd");
-    os << "  float " << sums << " = 0;\n#pragma unroll\n"
+    os << "  double " << sums << " = 0;\n#pragma unroll\n"
        << "  for (int i = threadIdx.x; i < " << row << "; i += " << threads
-       << ") {\n    const float v = " << input("i") << ";\n    " << sums
-       << " = fmaf(v, v, " << sums << ");\n  }\n"
-       << "  const float " << scale << " = 1.0f / sqrtf(mega::blockSum<"
-       << threads << ">(" << sums << ", reinterpret_cast<float *>(shared + "
-       << reserve(threads / 32 * 4) << ")) / " << row << ".0f + " << eps
+       << ") {\n    const double v = " << input("i") << ";\n    " << sums
+       << " = fma(v, v, " << sums << ");\n  }\n"
+       << "  const float " << scale << " = 1.0f / sqrtf(float(mega::blockSum<"
+       << threads << ">(" << sums << ", reinterpret_cast<double *>(shared + "
+       << reserve(threads / 32 * 8) << "))) / " << row << ".0f + " << eps
        << ");\n#pragma unroll\n  for (int i = threadIdx.x; i < " << padded
        << "; i += " << threads << ")\n    " << out.shared << ".set(i, ";
     if (padded != row)
@@ -364,11 +364,11 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
   // A warp a row.
   os << "  for (int row = threadIdx.x / 32; row < " << rows
      << "; row += " << threads / 32 << ") {\n"
-     << "    float sum = 0;\n"
+     << "    double sum = 0;\n"
      << "    for (int i = threadIdx.x % 32; i < " << row << "; i += 32) {\n"
-     << "      const float v = " << input("(row * " + str(row) + " + i)")
-     << ";\n      sum = fmaf(v, v, sum);\n    }\n"
-     << "    const float scale = 1.0f / sqrtf(mega::warpSum(sum) / " << row
+     << "      const double v = " << input("(row * " + str(row) + " + i)")
+     << ";\n      sum = fma(v, v, sum);\n    }\n"
+     << "    const float scale = 1.0f / sqrtf(float(mega::warpSum(sum)) / " << row
      << ".0f + " << eps << ");\n"
      << "    for (int i = threadIdx.x % 32; i < " << padded
      << "; i += 32)\n      " << out.shared << ".set(row * " << padded

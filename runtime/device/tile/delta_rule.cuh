@@ -65,7 +65,8 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
   for (int i = 0; i < kOwn; ++i) {
     const int row = r + i * kLanes;
     if (row < kKeys) {
-      s[i] = fmaf(beta * scratch.k[row], error, s[i]);
+      // Two roundings, as the recurrence is written.
+      s[i] = __fadd_rn(s[i], __fmul_rn(beta * scratch.k[row], error));
       state[row * kValues + j] = s[i];
       output = fmaf(s[i], scratch.q[row], output);
     }

@@ -5,6 +5,18 @@
 
 namespace mega {
 
+/// e^x, correctly rounded but for rare ties: an error in the last place shows
+/// wherever the result is rounded to bf16 near a tie, and may then change which
+/// experts are chosen. Through f64 where the GPU has it; the others use expf,
+/// within two units in the last place.
+__device__ __forceinline__ float exponential(float x) {
+#if __CUDA_ARCH__ == 800 || __CUDA_ARCH__ == 900 || __CUDA_ARCH__ == 1000
+  return float(exp(double(x)));
+#else
+  return expf(x);
+#endif
+}
+
 /// The larger and the smaller of two values; NaN if either is, as arith.maximumf
 /// and arith.minimumf ask.
 __device__ __forceinline__ float maximum(float a, float b) {

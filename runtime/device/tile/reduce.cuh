@@ -18,15 +18,23 @@ __device__ __forceinline__ float warpMax(float value) {
   return value;
 }
 
-/// Sum over the CTA, in every thread. `scratch` holds kThreads / 32 floats that
-/// nobody else uses until the next CTA barrier.
+__device__ __forceinline__ double warpSum(double value) {
+#pragma unroll
+  for (int delta = 16; delta > 0; delta /= 2)
+    value += __shfl_xor_sync(0xffffffffu, value, delta);
+  return value;
+}
+
+/// Sum over the CTA, in every thread. `scratch` holds kThreads / 32 doubles that
+/// nobody else uses until the next CTA barrier. In f64, because what a norm's
+/// sum is off by moves every element that the norm rounds.
 template <int kThreads>
-__device__ __forceinline__ float blockSum(float value, float *scratch) {
-  const float mine = warpSum(value);
+__device__ __forceinline__ double blockSum(double value, double *scratch) {
+  const double mine = warpSum(value);
   if (threadIdx.x % 32 == 0)
     scratch[threadIdx.x / 32] = mine;
   __syncthreads();
-  float total = 0;
+  double total = 0;
 #pragma unroll
   for (int warp = 0; warp < kThreads / 32; ++warp)
     total += scratch[warp];

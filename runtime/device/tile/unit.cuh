@@ -58,25 +58,27 @@ template <int kSets> struct Unit {
   }
 
   /// sum += unit * b. Tensor cores truncate what they add, so a long chain would
-  /// drift towards zero: four mma form a chain that starts from zero, and what
+  /// drift towards zero: two mma form a chain that starts from zero, and what
   /// chains give is added in ordinary f32.
   __device__ __forceinline__ void multiply(const uint4 (&b)[4],
                                            float (&sum)[4]) const {
-    float even[4] = {}, odd[4] = {};
 #pragma unroll
-    for (int m = 0; m < 8; ++m) {
-      u32 a[4];
-      operand(m, a);
-      if (m % 2 == 0)
-        MmaM16N8K16Bf16::run(even, a[0], a[1], a[2], a[3], b[m / 2].x,
-                             b[m / 2].y);
-      else
-        MmaM16N8K16Bf16::run(odd, a[0], a[1], a[2], a[3], b[m / 2].z,
-                             b[m / 2].w);
+    for (int m = 0; m < 8; m += 4) {
+      float even[4] = {}, odd[4] = {};
+#pragma unroll
+      for (int i = m; i < m + 4; i += 2) {
+        u32 a[4];
+        operand(i, a);
+        MmaM16N8K16Bf16::run(even, a[0], a[1], a[2], a[3], b[i / 2].x,
+                             b[i / 2].y);
+        operand(i + 1, a);
+        MmaM16N8K16Bf16::run(odd, a[0], a[1], a[2], a[3], b[i / 2].z,
+                             b[i / 2].w);
+      }
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        sum[j] += even[j] + odd[j];
     }
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      sum[j] += even[j] + odd[j];
   }
 };
 

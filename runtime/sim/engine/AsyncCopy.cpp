@@ -2,9 +2,9 @@
 /// \file
 /// Bulk copies into shared memory and the mbarriers that count them.
 ///
-/// A copy's target holds poison from its start until it lands, and it lands when
-/// somebody waits for it (under the policy `reverse`: at once), so that a read
-/// that is too early sees poison, and one that is too late is not hidden.
+/// A copy's target holds poison from its start until it lands, and it lands
+/// when somebody waits for it (under the policy `reverse`: at once), so that a
+/// read that is too early sees poison, and one that is too late is not hidden.
 
 #include "Machine.h"
 
@@ -29,11 +29,10 @@ Machine::Mbarrier &Machine::mbarrier(const void *address, AtomicOp op,
   }
   Finding finding;
   if (shadow &&
-      !(op == AtomicOp::Load
-            ? shadow->read(offset, 8, AccessKind::Atomic, accessor(code),
-                           finding)
-            : shadow->write(offset, 8, AccessKind::Atomic, accessor(code),
-                            finding)))
+      !(op == AtomicOp::Load ? shadow->read(offset, 8, AccessKind::Atomic,
+                                            accessor(code), finding)
+                             : shadow->write(offset, 8, AccessKind::Atomic,
+                                             accessor(code), finding)))
     report(std::move(finding));
   return at->second;
 }
@@ -70,8 +69,7 @@ void Machine::land(Mbarrier &at) {
   completeIfDone(at);
 }
 
-void Machine::mbarrierArrive(void *barrier, uint32_t bytes,
-                             const void *code) {
+void Machine::mbarrierArrive(void *barrier, uint32_t bytes, const void *code) {
   Mbarrier &at = mbarrier(barrier, AtomicOp::Add, code);
   if (at.pending == 0) {
     report(SimReport::Kind::Divergence, code,
@@ -164,5 +162,6 @@ void Machine::fenceProxy() {
     return;
   current->visible.join(current->known);
   current->visible.addExtra(current->key, current->time);
+  current->visibleTime = current->time;
   ++current->time;
 }

@@ -76,8 +76,8 @@ void Clock::addExtra(ThreadKey key, uint32_t time) {
   if (time <= data->base[key.cta()])
     return;
   own();
-  auto at = std::lower_bound(data->extras.begin(), data->extras.end(),
-                             key.word, lessKey);
+  auto at = std::lower_bound(data->extras.begin(), data->extras.end(), key.word,
+                             lessKey);
   if (at != data->extras.end() && at->key == key.word)
     at->time = std::max(at->time, time);
   else

@@ -248,11 +248,11 @@ void Machine::ldmatrix(uint32_t *out, const void *row, unsigned matrices,
         if (transposed)
           std::swap(r, c);
         uint16_t element;
-        std::memcpy(&element,
-                    static_cast<const uint8_t *>(
-                        warp.slots[matrix * 8 + r].row) +
-                        c * 2,
-                    2);
+        std::memcpy(
+            &element,
+            static_cast<const uint8_t *>(warp.slots[matrix * 8 + r].row) +
+                c * 2,
+            2);
         word |= uint32_t(element) << (16 * half);
       }
       warp.slots[lane].words[matrix] = word;

@@ -38,9 +38,8 @@ megalithSimSwitch:
 )");
 
 StackPool::StackPool(size_t count, size_t bytes) : count(count), bytes(bytes) {
-  void *memory =
-      ::mmap(nullptr, count * bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *memory = ::mmap(nullptr, count * bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED)
     fail(MEGALITH_RESOURCE_LIMIT, "no address space for {} stacks of {} bytes",
          count, bytes);

@@ -146,9 +146,9 @@ void Machine::wake(Thread &other) {
 }
 
 void Machine::report(Finding finding) {
-  auto key = std::make_tuple(finding.kind, finding.now.place.code,
-                             finding.hasEarlier ? finding.earlier.place.code
-                                                : 0u);
+  auto key =
+      std::make_tuple(finding.kind, finding.now.place.code,
+                      finding.hasEarlier ? finding.earlier.place.code : 0u);
   if (!known.insert(key).second)
     return;
   findings->push_back(std::move(finding));
@@ -210,8 +210,7 @@ void Machine::write(void *address, uint32_t bytes, const void *code) {
     report(std::move(finding));
     return;
   }
-  if (!shadow->write(offset, bytes, AccessKind::Plain, accessor(code),
-                     finding))
+  if (!shadow->write(offset, bytes, AccessKind::Plain, accessor(code), finding))
     report(std::move(finding));
   if (scheduler.interrupts()) {
     scheduler.resetInterrupt();
@@ -286,10 +285,12 @@ static void apiPhaseEnds() { active->phaseEnds(); }
 
 const mega::sim::Api &megalith::sim::engineApi() {
   static const mega::sim::Api api = {
-      apiRead,    apiReadAt,   apiWriteAt, apiAtomic, apiSpin,
-      apiFence,   apiBarrier,  apiSyncWarp, apiShuffle, apiBallot,
-      apiMma,     apiLdmatrix, apiReduce,  apiMbarrierInit,
-      apiMbarrierArrive, apiMbarrierWait, apiBulkCopy, apiFenceProxy,
+      apiRead,         apiReadAt,       apiWriteAt,
+      apiAtomic,       apiSpin,         apiFence,
+      apiBarrier,      apiSyncWarp,     apiShuffle,
+      apiBallot,       apiMma,          apiLdmatrix,
+      apiReduce,       apiMbarrierInit, apiMbarrierArrive,
+      apiMbarrierWait, apiBulkCopy,     apiFenceProxy,
       apiPhaseEnds,
   };
   return api;

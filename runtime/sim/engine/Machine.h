@@ -71,8 +71,7 @@ public:
             const void *code);
   void write(void *address, uint32_t bytes, const void *code);
   uint64_t atomic(AtomicOp op, void *address, uint32_t bytes, uint64_t operand,
-                  uint64_t compare, Order order, Scope scope,
-                  const void *code);
+                  uint64_t compare, Order order, Scope scope, const void *code);
   void spin(const void *address, uint32_t bytes, uint64_t seen,
             const char *want, const void *code);
   void fence(Order order, Scope scope);
@@ -81,8 +80,7 @@ public:
   uint32_t shuffle(ShuffleKind kind, uint32_t mask, uint32_t value,
                    uint32_t operand, uint32_t width, const void *code);
   uint32_t ballot(uint32_t mask, bool value, const void *code);
-  uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op,
-                  const void *code);
+  uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op, const void *code);
   void mma16816(float *d, const uint32_t *a, const uint32_t *b,
                 const void *code);
   void ldmatrix(uint32_t *out, const void *row, unsigned matrices,
@@ -108,6 +106,8 @@ private:
     Clock seen;
     /// What the last proxy fence lets asynchronous copies see.
     Clock visible;
+    /// When that fence was.
+    uint32_t visibleTime = 0;
     /// What the last fence releases through later relaxed writes.
     Clock fenced;
     // Where and for what it waits.
@@ -164,9 +164,9 @@ private:
     uint64_t value = 0;
     ThreadKey writer;
     uint32_t time = 0;
-    Clock released;          ///< to everyone
-    Clock visible;           ///< to everyone's asynchronous copies
-    Clock narrow;            ///< to the threads of `narrowCta`
+    Clock released; ///< to everyone
+    Clock visible;  ///< to everyone's asynchronous copies
+    Clock narrow;   ///< to the threads of `narrowCta`
     unsigned narrowCta = 0;
   };
   /// A location of atomics. Checked runs keep every version of a launch: a read

@@ -17,8 +17,7 @@ namespace megalith::sim {
 /// xorshift64*: small, fast, the same everywhere.
 class Random {
 public:
-  explicit Random(uint64_t seed)
-      : state((seed + 1) * 0x9e3779b97f4a7c15 | 1) {}
+  explicit Random(uint64_t seed) : state((seed + 1) * 0x9e3779b97f4a7c15 | 1) {}
   uint32_t next() {
     state ^= state >> 12;
     state ^= state << 25;

@@ -106,8 +106,8 @@ void Shadow::addReader(Cell &cell, const Stamp &stamp, const Accessor &by) {
   Stamp &slot = cell.read;
   const uint32_t sticky = slot.who & constantFlag;
   if (!(slot.who & listFlag)) {
-    const bool mine = (slot.who & (keyMask | manyLanesFlag)) ==
-                      (stamp.who & keyMask);
+    const bool mine =
+        (slot.who & (keyMask | manyLanesFlag)) == (stamp.who & keyMask);
     if (slot.who == 0 || mine || ordered(slot, by)) {
       slot = stamp;
       slot.who |= sticky;
@@ -135,10 +135,10 @@ void Shadow::addReader(Cell &cell, const Stamp &stamp, const Accessor &by) {
     return;
   }
   if (list.size() == list.capacity())
-    list.erase(std::remove_if(
-                   list.begin(), list.end(),
-                   [&](const Stamp &entry) { return ordered(entry, by); }),
-               list.end());
+    list.erase(
+        std::remove_if(list.begin(), list.end(),
+                       [&](const Stamp &entry) { return ordered(entry, by); }),
+        list.end());
   list.push_back(stamp);
 }
 
@@ -164,8 +164,8 @@ bool Shadow::read(uint64_t offset, uint32_t bytes, AccessKind kind,
                !(kind == AccessKind::Atomic && (written.who & atomicFlag))) {
       good = false;
       describe(finding, SimReport::Kind::Race, at, bytes, what, by);
-      addEarlier(finding,
-                 written.who & atomicFlag ? "atomic write" : "write", written);
+      addEarlier(finding, written.who & atomicFlag ? "atomic write" : "write",
+                 written);
     }
     addReader(*cell, stamp, by);
   }
@@ -178,8 +178,8 @@ bool Shadow::write(uint64_t offset, uint32_t bytes, AccessKind kind,
   const char *what = atomic ? "atomic write" : "write";
   const Stamp stamp = stampOf(kind, by);
   bool good = true;
-  auto check = [&](const Stamp &earlier, const char *earlierWhat,
-                   bool isWrite, uint64_t at) {
+  auto check = [&](const Stamp &earlier, const char *earlierWhat, bool isWrite,
+                   uint64_t at) {
     if (!good || earlier.who == 0 ||
         (isWrite ? orderedWrite(earlier, by) : ordered(earlier, by)) ||
         (atomic && (earlier.who & atomicFlag)))

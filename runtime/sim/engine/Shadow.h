@@ -62,8 +62,7 @@ private:
   static constexpr uint32_t validFlag = 1u << 31, atomicFlag = 1u << 30,
                             constantFlag = 1u << 29, listFlag = 1u << 28,
                             /// Several lanes of the warp; the last one's name.
-                            manyLanesFlag = 1u << 27,
-                            keyMask = manyLanesFlag - 1;
+      manyLanesFlag = 1u << 27, keyMask = manyLanesFlag - 1;
   using ReaderList = std::vector<Stamp>;
 
   static Stamp stampOf(AccessKind kind, const Accessor &by);

@@ -18,7 +18,7 @@ static constexpr uint32_t wakeupLimit = 1 << 20;
 
 void Machine::synchronize(const uint32_t *waiting, const uint32_t *passing) {
   const unsigned cta = current->key.cta();
-  uint32_t latest = 0;
+  uint32_t latest = 0, fenced = ~0u;
   Clock joined = current->known, previous = joined;
   Clock visible = current->visible, previousVisible = visible;
   bool everyone = true;
@@ -32,6 +32,7 @@ void Machine::synchronize(const uint32_t *waiting, const uint32_t *passing) {
   };
   each([&](Thread &thread, bool) {
     latest = std::max(latest, thread.time);
+    fenced = std::min(fenced, thread.visibleTime);
     if (!thread.known.sameAs(previous)) {
       previous = thread.known;
       joined.join(previous);
@@ -43,9 +44,12 @@ void Machine::synchronize(const uint32_t *waiting, const uint32_t *passing) {
   });
   for (unsigned warp = 0; warp < warpCount; ++warp)
     everyone &= waiting[warp] == ~0u;
-  if (everyone)
+  if (everyone) {
     joined.raise(cta, latest);
-  else
+    // One number instead of an extra for each thread's fence.
+    if (visible)
+      visible.raise(cta, fenced);
+  } else
     for (unsigned warp = 0; warp < warpCount; ++warp) {
       const uint32_t mask = waiting[warp] | passing[warp];
       if (mask == ~0u)
@@ -135,10 +139,9 @@ const Machine::Version &Machine::load(Variable &at, uint64_t offset) {
 void Machine::acquire(const Version &version, Order order, Scope scope) {
   const bool wide = scope == Scope::Gpu || scope == Scope::System;
   const unsigned cta = current->key.cta();
-  Clock &learns =
-      order == Order::Acquire || order == Order::AcquireRelease
-          ? current->known
-          : current->seen;
+  Clock &learns = order == Order::Acquire || order == Order::AcquireRelease
+                      ? current->known
+                      : current->seen;
   if (!learns)
     learns = Clock(2 * unsigned(shape.ctas));
   if (wide && &learns == &current->known)
@@ -151,8 +154,8 @@ void Machine::acquire(const Version &version, Order order, Scope scope) {
     learns.join(version.narrow);
 }
 
-void Machine::append(Variable &at, uint64_t offset, uint64_t value,
-                     AtomicOp op, Order order, Scope scope) {
+void Machine::append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
+                     Order order, Scope scope) {
   const bool wide = scope == Scope::Gpu || scope == Scope::System;
   Version next;
   // A read-modify-write carries on the release that it found; a store does not.
@@ -202,12 +205,11 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
   Variable &at = variable(offset, bytes);
   if (shadow) {
     Finding finding;
-    const bool good =
-        op == AtomicOp::Load
-            ? shadow->read(offset, bytes, AccessKind::Atomic, accessor(code),
-                           finding)
-            : shadow->write(offset, bytes, AccessKind::Atomic, accessor(code),
-                            finding);
+    const bool good = op == AtomicOp::Load
+                          ? shadow->read(offset, bytes, AccessKind::Atomic,
+                                         accessor(code), finding)
+                          : shadow->write(offset, bytes, AccessKind::Atomic,
+                                          accessor(code), finding);
     if (!good)
       report(std::move(finding));
   }
@@ -311,8 +313,7 @@ std::string Machine::describeWait(const Thread &waiter) const {
                ? std::string("in __syncthreads")
                : fmt::format("in CTA barrier {}", waiter.waitBarrier);
   case State::Warp: {
-    const Warp &warp =
-        warps[waiter.key.cta() * warpCount + waiter.key.warp()];
+    const Warp &warp = warps[waiter.key.cta() * warpCount + waiter.key.warp()];
     return fmt::format("in a warp instruction for lanes {:#x}, of which {:#x} "
                        "came",
                        warp.mask, warp.arrived);
@@ -363,9 +364,8 @@ void Machine::reportDeadlock() {
       ctas += fmt::format("{}{}", ctas.empty() ? "" : ", ", cta);
     Finding finding;
     finding.kind = SimReport::Kind::Deadlock;
-    finding.now = {group.first->key,
-                   {group.first->waitCode, group.first->phase},
-                   ""};
+    finding.now = {
+        group.first->key, {group.first->waitCode, group.first->phase}, ""};
     finding.message = fmt::format(
         "{} thread{} of CTA{} {} {}{}", group.count,
         group.count == 1 ? "" : "s", group.byCta.size() == 1 ? "" : "s", ctas,

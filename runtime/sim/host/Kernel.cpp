@@ -39,9 +39,9 @@ static std::string cacheDirectory(const SimCompileOptions &options) {
   if (path.empty())
     path = environment("MEGALITH_SIM_CACHE", "");
   if (path.empty())
-    path = (fs::temp_directory_path() /
-            fmt::format("megalith-sim-{}", ::getuid()))
-               .string();
+    path =
+        (fs::temp_directory_path() / fmt::format("megalith-sim-{}", ::getuid()))
+            .string();
   std::error_code error;
   fs::create_directories(fs::path(path).parent_path(), error);
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
@@ -74,9 +74,8 @@ filesFor(const SimCompileOptions &options) {
 }
 
 /// The translation unit that includes kernel.cu, unchanged, after its twins.
-static std::string
-wrapperFor(const KernelText &text,
-           const std::map<std::string, std::string> &files) {
+static std::string wrapperFor(const KernelText &text,
+                              const std::map<std::string, std::string> &files) {
   std::string wrapper = "#include \"prelude/cuda.h\"\n"
                         "#include \"prelude/ptx.h\"\n"
                         "namespace mega {\nnamespace sim {\n"
@@ -165,7 +164,8 @@ SimKernel::Impl::Impl(const std::string &source,
   std::vector<std::string> compiler = {
       options.compiler.empty() ? environment("MEGALITH_SIM_CXX", "g++")
                                : options.compiler,
-      "-std=c++17", "-g1", "-fPIC", "-w", "-fvisibility=hidden",
+      "-std=c++17", "-g1", "-gdwarf-4", "-fPIC", "-w", "-fno-exceptions",
+      "-fvisibility=hidden",
       // The text casts between element types, as CUDA allows.
       "-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno",
       // Return addresses tell places apart.

@@ -48,7 +48,8 @@ static void readIdioms(KernelText &kernel) {
       structName.clear();
       continue;
     }
-    if (startsWith(line, "struct ")) {
+    if (!line.empty() && line[0] != ' ' && line[0] != '/' &&
+        line.find("struct ") != std::string::npos && line.back() == '{') {
       structName = wordBefore(line, line.find('{')) + "::";
       continue;
     }

@@ -35,9 +35,8 @@ static Frames locate(const std::vector<Finding> &findings,
   }
   if (frames.empty())
     return frames;
-  std::vector<std::string> arguments = {"addr2line", "-a", "-C",
-                                        "-f",        "-i", "-e",
-                                        kernel.library};
+  std::vector<std::string> arguments = {"addr2line", "-a", "-C",          "-f",
+                                        "-i",        "-e", kernel.library};
   // A return address lies behind its call.
   for (auto &[code, list] : frames)
     arguments.push_back(fmt::format("{:#x}", code - 1));
@@ -57,8 +56,8 @@ static Frames locate(const std::vector<Finding> &findings,
     size_t colon = place.rfind(':');
     if (place.find("kernel.cu:") == std::string::npos)
       continue;
-    list->push_back({line, std::strtoul(place.c_str() + colon + 1, nullptr,
-                                        10)});
+    list->push_back(
+        {line, std::strtoul(place.c_str() + colon + 1, nullptr, 10)});
   }
   return frames;
 }
@@ -140,19 +139,18 @@ static std::string missingOrder(const Finding &finding, unsigned ctas) {
   return "no __syncwarp or CTA barrier stands between these lanes";
 }
 
-static std::string describeFinding(const Finding &finding,
-                                   const Frames &frames,
+static std::string describeFinding(const Finding &finding, const Frames &frames,
                                    const SimKernel::Impl &kernel,
                                    const Arena &arena, unsigned ctas) {
   auto access = [&](const AccessInfo &info) {
-    return fmt::format("{} by {}{}", info.what, describeThread(info.thread, ctas),
+    return fmt::format("{} by {}{}", info.what,
+                       describeThread(info.thread, ctas),
                        describePlace(info.place, frames, kernel.text));
   };
-  std::string where =
-      finding.hasAddress
-          ? fmt::format("{} bytes at {}", finding.bytes,
-                        arena.describe(finding.offset))
-          : "";
+  std::string where = finding.hasAddress
+                          ? fmt::format("{} bytes at {}", finding.bytes,
+                                        arena.describe(finding.offset))
+                          : "";
   switch (finding.kind) {
   case SimReport::Kind::Race:
     return fmt::format("two accesses to {} have no order\n  {}\n  earlier {}\n"
@@ -185,9 +183,9 @@ megalith::sim::describe(const std::vector<Finding> &findings,
   std::vector<SimReport> reports;
   for (const Finding &finding : findings)
     reports.push_back(
-        {finding.kind, fmt::format("{}: {}", simReportName(finding.kind),
-                                   describeFinding(finding, frames, kernel,
-                                                   arena, ctas))});
+        {finding.kind,
+         fmt::format("{}: {}", simReportName(finding.kind),
+                     describeFinding(finding, frames, kernel, arena, ctas))});
   return reports;
 }
 

@@ -49,8 +49,8 @@ struct SimInstance::Impl {
 };
 
 SimInstance::Impl::Impl(std::shared_ptr<const Bundle> shared,
-                        std::shared_ptr<SimKernel> kernel,
-                        int64_t capacityRows, int wantedCtas)
+                        std::shared_ptr<SimKernel> kernel, int64_t capacityRows,
+                        int wantedCtas)
     : bundle(std::move(shared)), manifest(bundle->manifest), binder(manifest),
       rows(capacityRows),
       ctas(wantedCtas == 0 ? std::min(usualCtas, manifest.maxCtas)
@@ -70,8 +70,8 @@ SimInstance::Impl::Impl(std::shared_ptr<const Bundle> shared,
       {"output", SimBuffer::Kind::Output, manifest.output.bytes},
       {"workspace", SimBuffer::Kind::Workspace, manifest.workspaceBytes}};
   for (const StateDesc &desc : manifest.states)
-    buffers.push_back({"state " + desc.name, SimBuffer::Kind::State,
-                       stateBytes(desc)});
+    buffers.push_back(
+        {"state " + desc.name, SimBuffer::Kind::State, stateBytes(desc)});
   machine = take(SimMachine::create(
       std::move(kernel), {ctas, manifest.threads, manifest.sharedBytes},
       buffers));
@@ -135,10 +135,10 @@ Status SimInstance::bindTensors(const TensorMap &map,
            "block {}",
            map.tensors.size(), quote(prefix), quote(impl->manifest.block));
     uint8_t *weights = impl->machine->data(Impl::Weights);
-    impl->binder.bind(tensors, [&](uint64_t offset, const uint8_t *data,
-                                   uint64_t bytes) {
-      std::memcpy(weights + offset, data, bytes);
-    });
+    impl->binder.bind(
+        tensors, [&](uint64_t offset, const uint8_t *data, uint64_t bytes) {
+          std::memcpy(weights + offset, data, bytes);
+        });
   });
 }
 
@@ -224,10 +224,9 @@ Status SimInstance::stepHost(const void *input, void *output) {
     impl->run =
         take(machine.launch(parameter.data(), parameter.size(), impl->options));
     if (!impl->run.reports.empty()) {
-      std::string message = fmt::format("the simulator found {} error{}",
-                                        impl->run.reports.size(),
-                                        impl->run.reports.size() == 1 ? ""
-                                                                      : "s");
+      std::string message = fmt::format(
+          "the simulator found {} error{}", impl->run.reports.size(),
+          impl->run.reports.size() == 1 ? "" : "s");
       for (const SimReport &report : impl->run.reports)
         message += "\n" + report.text;
       fail(MEGALITH_INTERNAL, "{}", message);
@@ -243,16 +242,16 @@ Status SimInstance::readProbe(const std::string &name, void *data,
                               uint64_t bytes) {
   return guard([&] {
     const std::vector<ProbeDesc> &probes = impl->manifest.probes;
-    auto probe = std::find_if(
-        probes.begin(), probes.end(),
-        [&](const ProbeDesc &desc) { return desc.tensor.name == name; });
+    auto probe =
+        std::find_if(probes.begin(), probes.end(), [&](const ProbeDesc &desc) {
+          return desc.tensor.name == name;
+        });
     if (probe == probes.end())
       fail(MEGALITH_NOT_FOUND, "block {} has no probe {}",
            quote(impl->manifest.block), quote(name));
     if (bytes != probe->tensor.bytes)
-      fail(MEGALITH_INVALID_ARGUMENT,
-           "probe {}: size is {} bytes, expected {}", quote(name), bytes,
-           probe->tensor.bytes);
+      fail(MEGALITH_INVALID_ARGUMENT, "probe {}: size is {} bytes, expected {}",
+           quote(name), bytes, probe->tensor.bytes);
     std::memcpy(data, impl->machine->data(Impl::Workspace) + probe->offset,
                 bytes);
   });

@@ -63,8 +63,8 @@ SimMachine::Impl::Impl(std::shared_ptr<SimKernel> newKernel,
     windows.push_back(arena.add(fmt::format("shared memory of CTA {}", cta),
                                 RegionKind::Shared, shape.sharedBytes));
   arena.map();
-  machine = std::make_unique<Machine>(arena, kernel->impl->program, shape,
-                                      windows);
+  machine =
+      std::make_unique<Machine>(arena, kernel->impl->program, shape, windows);
 }
 
 void SimMachine::Impl::poison() {
@@ -114,8 +114,8 @@ Result<SimRun> SimMachine::launch(const void *parameter, uint64_t bytes,
     SimRun run;
     std::vector<Finding> findings;
     impl->machine->launch(parameter, options, run, findings);
-    run.reports = describe(findings, kernel, impl->arena,
-                           unsigned(impl->windows.size()));
+    run.reports =
+        describe(findings, kernel, impl->arena, unsigned(impl->windows.size()));
     return run;
   });
 }

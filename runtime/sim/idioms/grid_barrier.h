@@ -13,13 +13,13 @@ struct GridBarrier {
     if (threadIdx.x == 0) {
       const u32 last = gridDim.x - 1;
       const u32 step = blockIdx.x == 0 ? 0x80000000u - last : 1u;
-      const u32 before = u32(mega_sim_api->atomic(
-          sim::AtomicOp::Add, counter, 4, step, 0, sim::orderOf(arrival),
-          sim::scopeOf(arrival)));
+      const u32 before = u32(
+          mega_sim_api->atomic(sim::AtomicOp::Add, counter, 4, step, 0,
+                               sim::orderOf(arrival), sim::scopeOf(arrival)));
       for (;;) {
-        const u32 now = u32(mega_sim_api->atomic(
-            sim::AtomicOp::Load, counter, 4, 0, 0, sim::orderOf(poll),
-            sim::scopeOf(poll)));
+        const u32 now =
+            u32(mega_sim_api->atomic(sim::AtomicOp::Load, counter, 4, 0, 0,
+                                     sim::orderOf(poll), sim::scopeOf(poll)));
         if (((before ^ now) & 0x80000000u) != 0)
           break;
         mega_sim_api->spin(counter, 4, now,

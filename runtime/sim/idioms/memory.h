@@ -4,14 +4,14 @@
 
 namespace mega {
 
-/// Reads a `type` with the cache operator of the text's `function`. Text without
-/// the function does not call it.
+/// Reads a `type` with the cache operator of the text's `function`. Text
+/// without the function does not call it.
 #define MEGA_SIM_LOAD(function, type, pointer)                                 \
-  MEGA_SIM_INLINE type function(const pointer *address) {                               \
+  MEGA_SIM_INLINE type function(const pointer *address) {                      \
     constexpr const char *opcode =                                             \
         sim::opcodeIn(sim::kTextInstructions, #function, 0);                   \
     return sim::load<type>(address, opcode ? sim::loadKindOf(opcode)           \
-                                           : sim::LoadKind::Plain);  \
+                                           : sim::LoadKind::Plain);            \
   }
 
 MEGA_SIM_LOAD(loadConstant16, uint4, void)

@@ -11,9 +11,10 @@
 
 extern "C" {
 /// Set by the engine before the first thread runs.
-extern __attribute__((visibility("default"))) const mega::sim::Api *mega_sim_api;
-extern __attribute__((visibility("default"))) mega::sim::Registers
-    mega_sim_registers;
+extern __attribute__((visibility("default")))
+const mega::sim::Api *mega_sim_api;
+extern __attribute__((
+    visibility("default"))) mega::sim::Registers mega_sim_registers;
 }
 
 #define __device__
@@ -68,7 +69,9 @@ inline unsigned __float_as_uint(float value) {
   __builtin_memcpy(&bits, &value, 4);
   return bits;
 }
-inline float __int_as_float(int bits) { return __uint_as_float(unsigned(bits)); }
+inline float __int_as_float(int bits) {
+  return __uint_as_float(unsigned(bits));
+}
 inline int __float_as_int(float value) { return int(__float_as_uint(value)); }
 
 /// Byte i of the result is byte `(selector >> 4 i) & 7` of y:x.
@@ -96,16 +99,13 @@ inline float rsqrtf(float value) { return 1.0f / sqrtf(value); }
 inline float __expf(float value) { return expf(value); }
 inline float __fdividef(float a, float b) { return a / b; }
 
-#define __syncthreads()                                                        \
-  mega_sim_api->barrier(0, 0, true)
-#define __syncwarp(...)                                                        \
-  mega_sim_api->syncWarp(mega::sim::fullMask(__VA_ARGS__))
+#define __syncthreads() mega_sim_api->barrier(0, 0, true)
+#define __syncwarp(...) mega_sim_api->syncWarp(mega::sim::fullMask(__VA_ARGS__))
 #define __threadfence()                                                        \
   mega_sim_api->fence(mega::sim::Order::AcquireRelease, mega::sim::Scope::Gpu)
 #define __threadfence_block()                                                  \
   mega_sim_api->fence(mega::sim::Order::AcquireRelease, mega::sim::Scope::Cta)
-#define __ballot_sync(mask, value)                                             \
-  mega_sim_api->ballot(mask, bool(value))
+#define __ballot_sync(mask, value) mega_sim_api->ballot(mask, bool(value))
 #define __any_sync(mask, value) (__ballot_sync(mask, value) != 0)
 #define __all_sync(mask, value) (__ballot_sync(mask, !(value)) == 0)
 #define __cvta_generic_to_shared(pointer)                                      \
@@ -113,14 +113,11 @@ inline float __fdividef(float a, float b) { return a / b; }
 #define __shfl_sync(mask, value, ...)                                          \
   mega::sim::shuffle(mega::sim::ShuffleKind::Index, mask, value, __VA_ARGS__)
 #define __shfl_up_sync(mask, value, ...)                                       \
-  mega::sim::shuffle(mega::sim::ShuffleKind::Up, mask, value,  \
-                     __VA_ARGS__)
+  mega::sim::shuffle(mega::sim::ShuffleKind::Up, mask, value, __VA_ARGS__)
 #define __shfl_down_sync(mask, value, ...)                                     \
-  mega::sim::shuffle(mega::sim::ShuffleKind::Down, mask,       \
-                     value, __VA_ARGS__)
+  mega::sim::shuffle(mega::sim::ShuffleKind::Down, mask, value, __VA_ARGS__)
 #define __shfl_xor_sync(mask, value, ...)                                      \
-  mega::sim::shuffle(mega::sim::ShuffleKind::Xor, mask, value, \
-                     __VA_ARGS__)
+  mega::sim::shuffle(mega::sim::ShuffleKind::Xor, mask, value, __VA_ARGS__)
 
 namespace mega {
 namespace sim {
@@ -129,8 +126,8 @@ inline unsigned fullMask(unsigned mask = 0xffffffffu) { return mask; }
 
 /// A shuffle of any 4-byte type.
 template <typename T>
-inline T shuffle(ShuffleKind kind, unsigned mask, T value,
-                 int operand, int width = 32) {
+inline T shuffle(ShuffleKind kind, unsigned mask, T value, int operand,
+                 int width = 32) {
   static_assert(sizeof(T) == 4, "a shuffle moves 4 bytes");
   unsigned bits;
   __builtin_memcpy(&bits, &value, 4);
@@ -142,7 +139,8 @@ inline T shuffle(ShuffleKind kind, unsigned mask, T value,
 
 /// A load that the sanitizer's pass does not see.
 template <typename T>
-__attribute__((noinline, no_sanitize_thread)) T loadUnseen(const void *address) {
+__attribute__((noinline, no_sanitize_thread)) T
+loadUnseen(const void *address) {
   T value;
   __builtin_memcpy(&value, address, sizeof(T));
   return value;
@@ -150,8 +148,7 @@ __attribute__((noinline, no_sanitize_thread)) T loadUnseen(const void *address) 
 
 /// A load by an idiom; inlined, so that reports name the idiom's caller.
 template <typename T>
-MEGA_SIM_INLINE T load(const void *address,
-                                             LoadKind kind) {
+MEGA_SIM_INLINE T load(const void *address, LoadKind kind) {
 #ifdef MEGA_SIM_RACES
   mega_sim_api->read(address, sizeof(T), kind);
   return loadUnseen<T>(address);

@@ -10,7 +10,7 @@
 #include "cuda.h"
 
 #define MEGA_SIM_HOOK                                                          \
-  extern "C" __attribute__((no_sanitize_thread, used))
+  extern "C" __attribute__((no_sanitize_thread, noinline, used))
 
 namespace mega {
 namespace sim {
@@ -25,11 +25,11 @@ isWatched(const void *address) {
 #define MEGA_SIM_HOOKS_OF(bytes, prefix)                                       \
   MEGA_SIM_HOOK void __tsan_##prefix##read##bytes(const void *address) {       \
     if (mega::sim::isWatched(address))                                         \
-      mega_sim_api->readAt(address, bytes, __builtin_return_address(0));                         \
+      mega_sim_api->readAt(address, bytes, __builtin_return_address(0));       \
   }                                                                            \
   MEGA_SIM_HOOK void __tsan_##prefix##write##bytes(void *address) {            \
     if (mega::sim::isWatched(address))                                         \
-      mega_sim_api->writeAt(address, bytes, __builtin_return_address(0));        \
+      mega_sim_api->writeAt(address, bytes, __builtin_return_address(0));      \
   }
 
 MEGA_SIM_HOOKS_OF(1, )
@@ -53,7 +53,8 @@ MEGA_SIM_HOOK void __tsan_read_range(const void *address, unsigned long bytes) {
 }
 MEGA_SIM_HOOK void __tsan_write_range(void *address, unsigned long bytes) {
   if (mega::sim::isWatched(address))
-    mega_sim_api->writeAt(address, unsigned(bytes), __builtin_return_address(0));
+    mega_sim_api->writeAt(address, unsigned(bytes),
+                          __builtin_return_address(0));
 }
 MEGA_SIM_HOOK void __tsan_init() {}
 MEGA_SIM_HOOK void __tsan_func_entry(const void *) {}

@@ -45,8 +45,8 @@ constexpr const char *opcodeIn(const Instruction (&list)[kCount],
                                const char *function, int index) {
   for (const Instruction &instruction : list)
     if (instruction.function != nullptr &&
-        same(instruction.function, function) &&
-        instruction.index == index && instruction.opcode[0] != '_')
+        same(instruction.function, function) && instruction.index == index &&
+        instruction.opcode[0] != '_')
       return instruction.opcode;
   return nullptr;
 }
@@ -57,8 +57,8 @@ constexpr bool callsIn(const Instruction (&list)[kCount], const char *function,
                        int index, const char *call) {
   for (const Instruction &instruction : list)
     if (instruction.function != nullptr &&
-        same(instruction.function, function) &&
-        instruction.index == index && same(instruction.opcode, call))
+        same(instruction.function, function) && instruction.index == index &&
+        same(instruction.opcode, call))
       return true;
   return false;
 }
@@ -100,6 +100,6 @@ constexpr LoadKind loadKindOf(const char *opcode) {
 #define MEGA_SIM_SYNC(call, function, index)                                   \
   if constexpr (mega::sim::callsIn(mega::sim::kTextInstructions, function,     \
                                    index, #call))                              \
-    call()
+  call()
 
 #endif // MEGA_SIM_PRELUDE_PTX_H

@@ -63,8 +63,8 @@ struct SimCompileOptions {
   /// Folder of compiled kernels, by content; empty for $MEGALITH_SIM_CACHE,
   /// else a folder of this user below the system's temporary one.
   std::string cacheDirectory;
-  /// Files of runtime/sim to use instead of the built-in ones, by relative path:
-  /// for tests that weaken a twin.
+  /// Files of runtime/sim to use instead of the built-in ones, by relative
+  /// path: for tests that weaken a twin.
   std::map<std::string, std::string> replacements;
 };
 

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// One rule of the simulator a test, on kernels of a few lines.
+
+#include "TinyKernel.h"
+
+using namespace megalith;
+using Kind = SimReport::Kind;
+
+namespace {
+
+const SimShape oneCta = {1, 64, 1024}, twoCtas = {2, 64, 1024};
+
+std::string barrierIdiom() { return idiomText("grid_barrier.cuh"); }
+
+TEST(Races, BarrierOrdersSharedMemory) {
+  TinyKernel kernel(R"(
+    int *s = reinterpret_cast<int *>(shared);
+    s[threadIdx.x] = threadIdx.x;
+    __syncthreads();
+    p.output[threadIdx.x] = s[63 - threadIdx.x];)",
+                    oneCta);
+  SimRun run = kernel.run();
+  EXPECT_TRUE(run.reports.empty()) << run.reports.front().text;
+  EXPECT_EQ(kernel.output()[3], 60);
+}
+
+TEST(Races, MissingBarrierWithinACta) {
+  TinyKernel kernel(R"(
+    int *s = reinterpret_cast<int *>(shared);
+    s[threadIdx.x] = 0;
+    __syncthreads();
+    s[threadIdx.x] = threadIdx.x;
+    p.output[threadIdx.x] = s[threadIdx.x ^ 32];)",
+                    oneCta);
+  expectReport(kernel.run(), Kind::Race,
+               {"no CTA barrier stands between them", "kernel.cu:"});
+}
+
+TEST(Races, LanesNeedSyncwarpAndShufflesAreNone) {
+  const char *body = R"(
+    int *s = reinterpret_cast<int *>(shared);
+    s[threadIdx.x] = threadIdx.x;
+    %
+    p.output[threadIdx.x] = s[threadIdx.x ^ 1];)";
+  auto with = [&](const std::string &between) {
+    std::string text = body;
+    return text.replace(text.find('%'), 1, between);
+  };
+  EXPECT_TRUE(TinyKernel(with("__syncwarp();"), oneCta).run().reports.empty());
+  expectReport(TinyKernel(with("p.state[threadIdx.x] = "
+                               "__shfl_xor_sync(~0u, int(threadIdx.x), 1);"),
+                          oneCta)
+                   .run(),
+               Kind::Race, {"no __syncwarp"});
+}
+
+TEST(Races, GridBarrierOrdersCtas) {
+  TinyKernel kernel(R"(
+    p.workspace[64 + blockIdx.x] = 5;
+    mega::GridBarrier::arriveAndWait(reinterpret_cast<mega::u32 *>(p.workspace));
+    p.output[blockIdx.x] = p.workspace[64 + 1 - blockIdx.x];)",
+                    {2, 32, 0}, barrierIdiom());
+  // All lanes write the same word: that is a race of its own.
+  expectReport(kernel.run(), Kind::Race, {"no __syncwarp"});
+  TinyKernel once(R"(
+    if (threadIdx.x == 7)
+      p.workspace[64 + blockIdx.x] = 5;
+    mega::GridBarrier::arriveAndWait(reinterpret_cast<mega::u32 *>(p.workspace));
+    if (threadIdx.x == 0)
+      p.output[blockIdx.x] = p.workspace[64 + 1 - blockIdx.x];)",
+                  twoCtas, barrierIdiom());
+  for (auto [name, policy] : simPolicies())
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      SimRun run = once.run({seed, policy, 8});
+      EXPECT_TRUE(run.reports.empty()) << name << run.reports.front().text;
+      EXPECT_EQ(once.output()[0], 5);
+    }
+}
+
+TEST(Races, WeakGridBarrierIsReportedThoughValuesAreRight) {
+  const std::string body = R"(
+    if (threadIdx.x == 0)
+      p.workspace[64 + blockIdx.x] = 5;
+    mega::GridBarrier::arriveAndWait(reinterpret_cast<mega::u32 *>(p.workspace));
+    if (threadIdx.x == 0)
+      p.output[blockIdx.x] = p.workspace[64 + 1 - blockIdx.x];)";
+  for (auto [from, to] : {std::pair<const char *, const char *>{
+                              "add.release.gpu", "add.relaxed.gpu"},
+                          {"ld.acquire.gpu", "ld.relaxed.gpu"},
+                          {"add.release.gpu", "add.release.cta"}}) {
+    std::string idiom = barrierIdiom();
+    idiom.replace(idiom.find(from), std::string(from).size(), to);
+    expectReport(TinyKernel(body, twoCtas, idiom).run(), Kind::Race,
+                 {"too weak"});
+  }
+}
+
+TEST(Races, ConstantLoadOfWrittenData) {
+  TinyKernel kernel(R"(
+    if (threadIdx.x < 16) p.state[threadIdx.x] = 1;
+    __syncthreads();
+    if (threadIdx.x == 20)
+      p.output[0] = mega::loadConstant16(p.state).x;)",
+                    oneCta);
+  expectReport(kernel.run(), Kind::ConstantWritten, {"ld.global.nc"});
+}
+
+TEST(Poison, UninitialisedSharedAndStaleWorkspace) {
+  expectReport(TinyKernel("p.output[threadIdx.x] = "
+                          "reinterpret_cast<int *>(shared)[threadIdx.x];",
+                          oneCta)
+                   .run(),
+               Kind::Poison, {"shared memory of CTA 0"});
+  // What the last launch left is no value.
+  TinyKernel kernel(R"(
+    if (p.state[0] == 0 && threadIdx.x == 0) p.workspace[9] = 4;
+    if (p.state[0] == 1 && threadIdx.x == 0) p.output[0] = p.workspace[9];)",
+                    oneCta);
+  EXPECT_TRUE(kernel.run().reports.empty());
+  kernel.state()[0] = 1;
+  expectReport(kernel.run(), Kind::Poison, {"byte 36 of workspace"});
+}
+
+TEST(Bounds, GapsAndConstants) {
+  expectReport(TinyKernel("p.state[256 + threadIdx.x] = 1;", oneCta).run(),
+               Kind::OutOfBounds, {"which has 1024"});
+  expectReport(TinyKernel("if (threadIdx.x == 1) "
+                          "const_cast<int *>(p.constants)[0] = 1;",
+                          oneCta)
+                   .run(),
+               Kind::OutOfBounds, {"constants"});
+}
+
+TEST(Deadlock, NamesEveryCtaAndTheVariable) {
+  TinyKernel kernel(R"(
+    if (blockIdx.x != 1)
+      mega::GridBarrier::arriveAndWait(
+          reinterpret_cast<mega::u32 *>(p.workspace));)",
+                    {3, 64, 0}, barrierIdiom());
+  expectReport(kernel.run(), Kind::Deadlock,
+               {"CTAs 0, 2 wait for bit 31 to be set of byte 0 of workspace",
+                "64 threads of CTA 1 are done"});
+}
+
+TEST(Deadlock, BarrierThatHalfOfTheThreadsSkip) {
+  expectReport(
+      TinyKernel("if (threadIdx.x < 32) __syncthreads();", oneCta).run(),
+      Kind::Deadlock, {"32 threads of CTA 0 wait in __syncthreads"});
+}
+
+TEST(Divergence, LanesInDifferentInstructions) {
+  expectReport(TinyKernel(R"(
+    if (threadIdx.x % 2) __syncwarp();
+    else p.output[threadIdx.x] = __shfl_sync(~0u, 1, 0);)",
+                          oneCta)
+                   .run(),
+               Kind::Divergence, {"a shuffle", "__syncwarp"});
+}
+
+TEST(AsyncCopy, RingOrdersCopiesAndReads) {
+  const std::string ring = idiomText("unit_ring.cuh");
+  const std::string body = R"(
+    mega::UnitRing<2, 1, 64, 2> ring;
+    ring.init(shared);
+    __syncthreads();
+    const mega::u8 *from = reinterpret_cast<const mega::u8 *>(p.constants);
+    int sum = 0;
+    ring.issue(from, 64);
+    ring.issue(from + 64, 64);
+    for (int i = 0; i < 6; ++i) {
+      const int *burst = reinterpret_cast<const int *>(ring.wait());
+      sum += burst[threadIdx.x % 16];
+      ring.release();
+      if (i + 2 < 6) ring.issue(from + 64 * (i + 2), 64);
+    }
+    p.output[threadIdx.x] = sum;)";
+  for (auto [name, policy] : simPolicies()) {
+    SimRun run = TinyKernel(body, oneCta, ring).run({1, policy, 8});
+    EXPECT_TRUE(run.reports.empty()) << name << run.reports.front().text;
+  }
+  auto without = [&](const std::string &part, const std::string &instead) {
+    std::string text = body;
+    text.replace(text.find(part), part.size(), instead);
+    return TinyKernel(text, oneCta, ring).run();
+  };
+  // Lane 0 runs ahead by two phases, and the others' parity comes no more.
+  expectReport(without("ring.release();", "++ring.taken;"), Kind::Deadlock,
+               {"of the mbarrier at byte 0 of shared memory"});
+  // What comes first, a read before or after the copy, is the schedule's
+  // choice.
+  EXPECT_FALSE(without("ring.wait()", "ring.base").reports.empty());
+}
+
+TEST(AsyncCopy, GenericWritesNeedAProxyFence) {
+  const std::string ring = idiomText("unit_ring.cuh");
+  auto run = [&](const char *fence) {
+    return TinyKernel(std::string(R"(
+    mega::UnitRing<2, 1, 64, 2> ring;
+    ring.init(shared);
+    reinterpret_cast<int *>(shared + 32)[threadIdx.x % 64] = 1;)") +
+                          fence + R"(
+    __syncthreads();
+    ring.issue(reinterpret_cast<const mega::u8 *>(p.constants), 64);
+    p.output[threadIdx.x] = *ring.wait();
+    ring.release();)",
+                      oneCta, ring)
+        .run();
+  };
+  SimRun fenced = run("mega::fenceAsyncProxy();");
+  EXPECT_TRUE(fenced.reports.empty()) << fenced.reports.front().text;
+  expectReport(run(""), Kind::Race, {"fence.proxy.async"});
+}
+
+TEST(Scheduler, SameSeedSameRun) {
+  TinyKernel kernel(R"(
+    if (threadIdx.x == 0) p.workspace[64 + blockIdx.x] = 1;
+    mega::GridBarrier::arriveAndWait(reinterpret_cast<mega::u32 *>(p.workspace));
+    p.output[blockIdx.x * 64 + threadIdx.x] = p.workspace[64 + 1 - blockIdx.x];)",
+                    twoCtas, barrierIdiom());
+  SimRun a = kernel.run({7, SimPolicy::Random, 8});
+  SimRun b = kernel.run({7, SimPolicy::Random, 8});
+  EXPECT_EQ(a.switches, b.switches);
+  EXPECT_EQ(a.accesses, b.accesses);
+}
+
+TEST(Compile, IdiomWithoutTwin) {
+  auto kernel = SimKernel::compile(
+      "#ifndef MEGA_HOST_IDIOMS\n//===----- new_idiom.cuh -----===//\n"
+      "#endif // MEGA_HOST_IDIOMS\nstruct Params {};\n"
+      "extern \"C\" __global__ void k(const Params p) {}\n");
+  ASSERT_FALSE(kernel);
+  EXPECT_NE(kernel.status().message().find("new_idiom.cuh"), std::string::npos);
+}
+
+} // namespace
