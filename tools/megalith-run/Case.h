@@ -6,6 +6,7 @@
 #define MEGA_TOOLS_RUN_CASE_H
 
 #include "Compare.h"
+#include "Executor.h"
 #include "Tensors.h"
 
 namespace mega::run {
@@ -27,7 +28,7 @@ struct CaseOutput {
   /// After the last step, by state name.
   megalith::TensorMap states;
   /// Mean of the steps that were timed on the device; 0 without.
-  double deviceMicroseconds = 0;
+  StepTime stepTime;
 };
 
 /// Runs the steps on one executor. States are read back if `wantStates`.

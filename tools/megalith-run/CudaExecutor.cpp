@@ -72,7 +72,7 @@ public:
     return value;
   }
 
-  Expected<double> timeSteps(const Tensor &hidden, int64_t count) override {
+  Expected<StepTime> timeSteps(const Tensor &hidden, int64_t count) override {
     auto clock = DeviceClock::create(device);
     if (!clock)
       return clock.takeError();

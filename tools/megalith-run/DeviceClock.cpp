@@ -6,6 +6,8 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <algorithm>
+#include <chrono>
 #include <dlfcn.h>
 #include <vector>
 
@@ -95,8 +97,11 @@ Expected<uint64_t> DeviceClock::upload(const void *data, uint64_t bytes) {
   return address;
 }
 
-Expected<double> DeviceClock::time(int64_t count,
-                                   function_ref<Error()> launch) {
+/// Launches that a stream's queue surely holds.
+static constexpr int64_t kQueued = 64;
+
+Expected<StepTime> DeviceClock::time(int64_t count,
+                                     function_ref<Error()> launch) {
   if (Error error = launch())
     return error;
   void *events[2] = {};
@@ -106,8 +111,13 @@ Expected<double> DeviceClock::time(int64_t count,
     result = result ? result : impl->eventCreate(&event, 0);
   result = result ? result : impl->eventRecord(events[0], nullptr);
   Error failure = Error::success();
-  for (int64_t i = 0; i < count && !result && !failure; ++i)
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now(), queued = begin;
+  for (int64_t i = 0; i < count && !result && !failure; ++i) {
     failure = launch();
+    if (i + 1 == std::min(count, kQueued))
+      queued = Clock::now();
+  }
   float milliseconds = 0;
   result = result ? result : impl->eventRecord(events[1], nullptr);
   result = result ? result : impl->eventSynchronize(events[1]);
@@ -122,5 +132,7 @@ Expected<double> DeviceClock::time(int64_t count,
     return failure;
   if (Error error = check(result, "timing by events"))
     return error;
-  return milliseconds * 1e3 / count;
+  std::chrono::duration<double, std::micro> enqueue = queued - begin;
+  return StepTime{milliseconds * 1e3 / count,
+                  enqueue.count() / std::min(count, kQueued)};
 }

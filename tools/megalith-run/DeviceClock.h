@@ -5,6 +5,8 @@
 #ifndef MEGA_TOOLS_RUN_DEVICECLOCK_H
 #define MEGA_TOOLS_RUN_DEVICECLOCK_H
 
+#include "Executor.h"
+
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 
@@ -22,10 +24,11 @@ public:
   /// Device memory with a copy of `bytes` bytes; freed with the clock.
   llvm::Expected<uint64_t> upload(const void *data, uint64_t bytes);
 
-  /// Mean microseconds of `count` calls of `launch` on the default stream,
-  /// between two events, after one call that is not timed.
-  llvm::Expected<double> time(int64_t count,
-                              llvm::function_ref<llvm::Error()> launch);
+  /// Mean times of `count` calls of `launch` on the default stream, after one
+  /// call that is not timed: of the device between two events, and of the host
+  /// for the first calls, which do not wait for room in the launch queue.
+  llvm::Expected<StepTime> time(int64_t count,
+                                llvm::function_ref<llvm::Error()> launch);
 
 private:
   struct Impl;

@@ -21,6 +21,12 @@ struct Choice {
   float gap = std::numeric_limits<float>::quiet_NaN();
 };
 
+/// Mean microseconds of a step.
+struct StepTime {
+  double device = 0;  ///< between events, back to back
+  double enqueue = 0; ///< of the host, for the call that launches it
+};
+
 /// Runs one block, many times over.
 class Executor {
 public:
@@ -41,11 +47,11 @@ public:
   virtual llvm::Expected<megalith::Tensor>
   state(const megalith::StateDesc &desc) = 0;
 
-  /// Mean microseconds of `count` more steps back to back; 0 if this executor
-  /// has no clock of its own.
-  virtual llvm::Expected<double> timeSteps(const megalith::Tensor &hidden,
-                                           int64_t count) {
-    return 0.0;
+  /// Times `count` more steps back to back; zeros if this executor has no clock
+  /// of its own.
+  virtual llvm::Expected<StepTime> timeSteps(const megalith::Tensor &hidden,
+                                             int64_t count) {
+    return StepTime();
   }
 
   /// Who runs: "reference", or the device's name.

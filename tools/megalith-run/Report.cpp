@@ -24,7 +24,8 @@ static std::string idsText(ArrayRef<int32_t> ids) {
 
 void mega::run::printHeader(bool checked) {
   outs() << right_justify("context", 8) << right_justify("seed", 6)
-         << right_justify("host us", 12) << right_justify("kernel us", 11);
+         << right_justify("step us", 12) << right_justify("kernel us", 11)
+         << right_justify("enqueue us", 12);
   if (checked)
     outs() << right_justify("cosine", 13) << right_justify("rel L2", 11)
            << right_justify("state rel", 11) << "  worst state"
@@ -44,10 +45,11 @@ void mega::run::printRow(const CaseName &name, const CaseOutput &output,
   outs() << format("%8lld", static_cast<long long>(name.context))
          << format("%6llu", static_cast<unsigned long long>(name.seed))
          << format("%12.1f", *std::min_element(times.begin(), times.end()));
-  if (output.deviceMicroseconds > 0)
-    outs() << format("%11.2f", output.deviceMicroseconds);
+  if (output.stepTime.device > 0)
+    outs() << format("%11.2f", output.stepTime.device)
+           << format("%12.2f", output.stepTime.enqueue);
   else
-    outs() << right_justify("-", 11);
+    outs() << right_justify("-", 11) << right_justify("-", 12);
   if (verdict) {
     printDistance(verdict->worstHidden());
     auto [state, distance] = verdict->worstState();

@@ -109,7 +109,7 @@ Error Session::measure(const CaseInput &input, CaseOutput &output) {
   auto time = subject->timeSteps(input.hidden.front(), options.timedSteps);
   if (!time)
     return time.takeError();
-  output.deviceMicroseconds = *time;
+  output.stepTime = *time;
   return Error::success();
 }
 

@@ -229,7 +229,7 @@ static void collectStores(Value value, SmallVectorImpl<StoreOp> &stores) {
 std::string StageEmitter::declareGemvScratch() {
   int64_t warps = model.threads() / 32;
   return declareScratch("mega::GemvScratch<" + str(warps) + ">",
-                        warps * 2 * 16 * 4 + (warps + 1) * 16 * 4 +
+                        warps * 2 * 16 * 8 + (warps + 1) * 16 * 4 +
                             2 * warps * 4);
 }
 
@@ -525,7 +525,7 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
   std::string scratch =
       declareScratch("mega::DeltaScratch<" + str(model.threads()) + ", " +
                          str(keys) + ", " + str(strip) + ">",
-                     3 * keys * 4 + 2 * model.threads() * 4);
+                     llvm::alignTo(3 * keys * 4 + 2 * model.threads() * 8, 8));
   SmallVector<StoreOp> stores;
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
@@ -626,8 +626,8 @@ LogicalResult StageEmitter::emitLatentScores(LatentScoresOp op) {
   if (scratchBytes(group) > room)
     return op.emitOpError("needs ")
            << scratchBytes(group) << " bytes of shared memory for 16 heads of "
-           << latent + rope << " elements, expected at most the "
-           << room << " that the target leaves";
+           << latent + rope << " elements, expected at most the " << room
+           << " that the target leaves";
   std::string state = statePointer(op.getLatent());
   std::string ropeState = statePointer(op.getRope());
   std::string scratch = declareScratch(

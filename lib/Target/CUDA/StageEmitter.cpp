@@ -368,8 +368,8 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
      << "    for (int i = threadIdx.x % 32; i < " << row << "; i += 32) {\n"
      << "      const double v = " << input("(row * " + str(row) + " + i)")
      << ";\n      sum = fma(v, v, sum);\n    }\n"
-     << "    const float scale = 1.0f / sqrtf(float(mega::warpSum(sum)) / " << row
-     << ".0f + " << eps << ");\n"
+     << "    const float scale = 1.0f / sqrtf(float(mega::warpSum(sum)) / "
+     << row << ".0f + " << eps << ");\n"
      << "    for (int i = threadIdx.x % 32; i < " << padded
      << "; i += 32)\n      " << out.shared << ".set(row * " << padded
      << " + i, i < " << row << " ? (" << input("(row * " + str(row) + " + i)")

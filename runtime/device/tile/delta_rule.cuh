@@ -7,14 +7,15 @@ namespace mega {
 enum class Decay { None, Head, Channel };
 
 template <int kThreads, int kKeys, int kStrip> struct DeltaScratch {
+  double predicted[kThreads / kStrip][kStrip];
+  double output[kThreads / kStrip][kStrip];
   float q[kKeys], k[kKeys], decay[kKeys];
-  float predicted[kThreads / kStrip][kStrip];
-  float output[kThreads / kStrip][kStrip];
 };
 
 /// `state` points at S[head][0][first column]; rows are kValues apart. Thread
 /// (r, j) with j < kStrip keeps rows r, r + R, ... of column j in registers, so
-/// S is read once and written once. `sink(j, o)` gets each column's output.
+/// S is read once and written once. Sums over keys are f64: their order must not
+/// show where the output is rounded. `sink(j, o)` gets each column's output.
 /// Order of operations: Gated Delta Networks, equation 10, as mega.delta_rule
 /// documents it.
 template <int kThreads, int kKeys, int kValues, int kStrip, Decay kDecay,
@@ -41,7 +42,7 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
   const float value = v(j);
   const float headDecay = kDecay == Decay::Head ? decay(0) : 1.0f;
   __syncthreads();
-  float predicted = 0;
+  double predicted = 0;
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
     const int row = r + i * kLanes;
@@ -50,7 +51,7 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
         s[i] *= scratch.decay[row];
       else if (kDecay == Decay::Head)
         s[i] *= headDecay;
-      predicted = fmaf(s[i], scratch.k[row], predicted);
+      predicted = fma(double(s[i]), double(scratch.k[row]), predicted);
     }
   }
   scratch.predicted[r][j] = predicted;
@@ -59,8 +60,8 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
 #pragma unroll
   for (int i = 0; i < kLanes; ++i)
     predicted += scratch.predicted[i][j];
-  const float error = value - predicted;
-  float output = 0;
+  const float error = value - float(predicted);
+  double output = 0;
 #pragma unroll
   for (int i = 0; i < kOwn; ++i) {
     const int row = r + i * kLanes;
@@ -68,7 +69,7 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
       // Two roundings, as the recurrence is written.
       s[i] = __fadd_rn(s[i], __fmul_rn(beta * scratch.k[row], error));
       state[row * kValues + j] = s[i];
-      output = fmaf(s[i], scratch.q[row], output);
+      output = fma(double(s[i]), double(scratch.q[row]), output);
     }
   }
   scratch.output[r][j] = output;
@@ -78,7 +79,7 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
 #pragma unroll
     for (int i = 0; i < kLanes; ++i)
       output += scratch.output[i][j];
-    sink(j, output);
+    sink(j, float(output));
   }
   __syncthreads();
 }

@@ -358,12 +358,12 @@ latentValue(int chunks, const Maximum &maximum, const Sum &sum,
     weights.load(unit(tile));
     uint4 b[4];
     x.fragments(0, b);
-    float sum[4] = {};
+    double sum[4] = {};
     weights.multiply(b, sum);
-    const float2 out = sumLevels<3>(sum);
+    const double2 out = sumLevels<3>(sum);
     if (lane % 4 == 0) {
-      sink(tile * 16 + lane / 4, out.x);
-      sink(tile * 16 + lane / 4 + 8, out.y);
+      sink(tile * 16 + lane / 4, float(out.x));
+      sink(tile * 16 + lane / 4 + 8, float(out.y));
     }
   }
   __syncthreads();

@@ -10,7 +10,7 @@ namespace mega {
 /// Shared memory of one quantGemv call.
 template <int kWarps> struct GemvScratch {
   /// A warp's run is never longer than one tile, so it touches at most two.
-  float partial[kWarps][2][16];
+  double partial[kWarps][2][16];
   float total[(kWarps + 1) * 16];
   int first[kWarps], last[kWarps]; ///< tiles that a warp's run touches
 };
@@ -88,8 +88,8 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
     Cursor here(run), ahead(run);
     while (ahead.left > 0 && ring.pending() < Ring::kDepth)
       ahead.issue(ring, unit);
-    float part[4] = {};
-    float2 sum = {0, 0};
+    double part[4] = {};
+    double2 sum = {0, 0};
     while (here.left > 0) {
       const int units = here.length();
       const u8 *burst = ring.wait();
@@ -110,7 +110,7 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
       const int next = here.step + units;
       const bool tileEnds = next == kSteps || units == here.left;
       if (tileEnds || next % kSegment == 0) {
-        const float2 rows = sumLevels<kLevels>(part);
+        const double2 rows = sumLevels<kLevels>(part);
         const float factor = kScaled ? scale(here.step / kSegment) : 1.0f;
         sum.x += factor * rows.x;
         sum.y += factor * rows.y;
@@ -131,12 +131,12 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
     const int low = chunk / kSteps, high = (chunk + length - 1) / kSteps;
     const int values = (high - low + 1) * 16;
     for (int i = threadIdx.x; i < values; i += kThreads) {
-      float total = 0;
+      double total = 0;
 #pragma unroll
       for (int w = 0; w < kWarps; ++w)
         if (scratch.first[w] <= low + i / 16 && low + i / 16 <= scratch.last[w])
           total += scratch.partial[w][low + i / 16 - scratch.first[w]][i % 16];
-      scratch.total[i] = total;
+      scratch.total[i] = float(total);
     }
     __syncthreads();
     for (int i = threadIdx.x; i < values; i += kThreads)

@@ -59,9 +59,9 @@ template <int kSets> struct Unit {
 
   /// sum += unit * b. Tensor cores truncate what they add, so a long chain would
   /// drift towards zero: two mma form a chain that starts from zero, and what
-  /// chains give is added in ordinary f32.
+  /// chains give is added in f64, so that the order of the sum does not show.
   __device__ __forceinline__ void multiply(const uint4 (&b)[4],
-                                           float (&sum)[4]) const {
+                                           double (&sum)[4]) const {
 #pragma unroll
     for (int m = 0; m < 8; m += 4) {
       float even[4] = {}, odd[4] = {};
@@ -85,12 +85,12 @@ template <int kSets> struct Unit {
 /// Rows g and g + 8 of an accumulator, summed over the activation levels; valid
 /// in lanes with lane % 4 == 0.
 template <int kLevels>
-__device__ __forceinline__ float2 sumLevels(const float (&sum)[4]) {
-  float upper = sum[0], lower = sum[2];
+__device__ __forceinline__ double2 sumLevels(const double (&sum)[4]) {
+  double upper = sum[0], lower = sum[2];
   if (kLevels > 1) {
     // Column 1 is the lane's own second element, column 2 the next lane's first.
-    const float upperNext = __shfl_down_sync(0xffffffffu, upper, 1);
-    const float lowerNext = __shfl_down_sync(0xffffffffu, lower, 1);
+    const double upperNext = __shfl_down_sync(0xffffffffu, upper, 1);
+    const double lowerNext = __shfl_down_sync(0xffffffffu, lower, 1);
     upper = (upperNext + sum[1]) + upper;
     lower = (lowerNext + sum[3]) + lower;
   }

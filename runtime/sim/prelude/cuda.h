@@ -40,7 +40,7 @@ extern __attribute__((
 #define blockDim (mega_sim_registers.blockDim)
 #define gridDim (mega_sim_registers.gridDim)
 
-struct float2 {
+struct alignas(8) float2 {
   float x, y;
 };
 struct alignas(16) float4 {
@@ -58,6 +58,31 @@ struct alignas(8) int2 {
 struct alignas(16) int4 {
   int x, y, z, w;
 };
+
+struct alignas(16) double2 {
+  double x, y;
+};
+struct float3 {
+  float x, y, z;
+};
+struct uint3 {
+  unsigned x, y, z;
+};
+struct alignas(16) ulonglong2 {
+  unsigned long long x, y;
+};
+struct alignas(16) longlong2 {
+  long long x, y;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) {
+  return {x, y, z, w};
+}
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
+  return {x, y, z, w};
+}
+inline double2 make_double2(double x, double y) { return {x, y}; }
 
 inline float __uint_as_float(unsigned bits) {
   float value;
@@ -95,6 +120,15 @@ inline unsigned min(unsigned a, unsigned b) { return b < a ? b : a; }
 inline unsigned max(unsigned a, unsigned b) { return a < b ? b : a; }
 inline long long min(long long a, long long b) { return b < a ? b : a; }
 inline long long max(long long a, long long b) { return a < b ? b : a; }
+// Single operations that no compiler may join; -ffp-contract=off joins none.
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline float __fdiv_rn(float a, float b) { return a / b; }
+inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
+inline float __fsqrt_rn(float a) { return sqrtf(a); }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
 inline float rsqrtf(float value) { return 1.0f / sqrtf(value); }
 inline float __expf(float value) { return expf(value); }
 inline float __fdividef(float a, float b) { return a / b; }
@@ -124,16 +158,18 @@ namespace sim {
 
 inline unsigned fullMask(unsigned mask = 0xffffffffu) { return mask; }
 
-/// A shuffle of any 4-byte type.
+/// A shuffle of any type of one or two words.
 template <typename T>
 inline T shuffle(ShuffleKind kind, unsigned mask, T value, int operand,
                  int width = 32) {
-  static_assert(sizeof(T) == 4, "a shuffle moves 4 bytes");
-  unsigned bits;
-  __builtin_memcpy(&bits, &value, 4);
-  bits = mega_sim_api->shuffle(kind, mask, bits, unsigned(operand),
-                               unsigned(width));
-  __builtin_memcpy(&value, &bits, 4);
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8,
+                "a shuffle moves 4 or 8 bytes");
+  unsigned words[sizeof(T) / 4];
+  __builtin_memcpy(words, &value, sizeof(T));
+  for (unsigned &word : words)
+    word = mega_sim_api->shuffle(kind, mask, word, unsigned(operand),
+                                 unsigned(width));
+  __builtin_memcpy(&value, words, sizeof(T));
   return value;
 }
 
