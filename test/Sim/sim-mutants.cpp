@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -35,7 +36,7 @@ constexpr int ctas = 5;
 /// The first one is long enough that a CTA attends to several runs of rows.
 const std::vector<int64_t> contexts = {190, 3};
 /// Outcome of a mutant, as its process's exit status.
-enum Outcome { Survived = 10, Refused, Reported, Changed };
+enum Outcome { Survived = 10, Refused, Reported, Changed, TimedOut };
 
 struct Launch {
   SimPolicy policy;
@@ -158,7 +159,7 @@ int main(int argc, char **argv) {
       std::fflush(stdout);
       pid_t child = ::fork();
       if (child == 0) {
-        ::alarm(120);
+        ::alarm(300);
         std::string note;
         int outcome = judge(mutants[next], block, wanted, note);
         note = note.substr(0, 4000);
@@ -180,7 +181,9 @@ int main(int argc, char **argv) {
     std::string note(buffer, size_t(std::max<ssize_t>(got, 0)));
     const Mutant &mutant = mutants[at->second.index];
     running.erase(at);
-    const int outcome = WIFEXITED(status) ? WEXITSTATUS(status) : Changed;
+    const int outcome = WIFEXITED(status)             ? WEXITSTATUS(status)
+                        : WTERMSIG(status) == SIGALRM ? TimedOut
+                                                      : Changed;
     if (!WIFEXITED(status))
       note = "killed by signal " + std::to_string(WTERMSIG(status));
     ++counts[outcome];
@@ -191,6 +194,7 @@ int main(int argc, char **argv) {
     const char *verdict = outcome == Refused    ? "refused"
                           : outcome == Reported ? "reported"
                           : outcome == Changed  ? "changed"
+                          : outcome == TimedOut ? "timed out"
                                                 : "survived";
     if (outcome == Survived && reason != equivalent.end()) {
       verdict = "equivalent";
