@@ -212,6 +212,17 @@ TEST(AsyncCopy, GenericWritesNeedAProxyFence) {
   expectReport(run(""), Kind::Race, {"fence.proxy.async"});
 }
 
+TEST(AsyncCopy, OrdinaryWriteOverAnMbarrier) {
+  expectReport(TinyKernel(R"(
+    mega::UnitRing<2, 1, 64, 2> ring;
+    ring.init(shared);
+    __syncthreads();
+    if (threadIdx.x == 0) reinterpret_cast<int *>(shared)[3] = 0;)",
+                          oneCta, idiomText("unit_ring.cuh"))
+                   .run(),
+               Kind::OutOfBounds, {"over the mbarrier at byte 8"});
+}
+
 TEST(Scheduler, SameSeedSameRun) {
   TinyKernel kernel(R"(
     if (threadIdx.x == 0) p.workspace[64 + blockIdx.x] = 1;

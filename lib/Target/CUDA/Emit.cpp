@@ -115,14 +115,19 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
   std::string body, prefetch, comment;
   llvm::raw_string_ostream os(body), prefetchOs(prefetch);
   int64_t shared = 0, weights = 0;
-  for (StageOp stage : phase.getBody().getOps<StageOp>()) {
+  auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
+  bool several = stages.size() > 1;
+  for (StageOp stage : stages) {
     if (shared != 0)
       os << "  __syncthreads(); // shared memory changes hands\n";
-    os << "  {\n";
+    // Stages of one phase name their variables independently.
+    if (several)
+      os << "  {\n";
     StageEmitter emitter(model, arguments, os);
     if (failed(emitter.emit(stage)))
       return failure();
-    os << "  }\n";
+    if (several)
+      os << "  }\n";
     StageEmitter(model, arguments, prefetchOs).emitRowPrefetch(stage);
     shared = std::max(shared, emitter.getSharedBytes());
     weights += emitter.getWeightBytes();
@@ -138,9 +143,8 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
          (kinds[kind].body != body || kinds[kind].prefetch != prefetch))
     ++kind;
   if (kind == kinds.size()) {
-    auto stages = phase.getBody().getOps<StageOp>();
     kinds.push_back({llvm::formatv("phase_{0,0+2}_{1}", phase.getIndex(),
-                                   toIdentifier((*stages.begin()).getName()))
+                                   toIdentifier(stages.front().getName()))
                          .str(),
                      body,
                      prefetch,

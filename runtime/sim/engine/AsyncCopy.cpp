@@ -38,11 +38,29 @@ Machine::Mbarrier &Machine::mbarrier(const void *address, AtomicOp op,
 }
 
 void Machine::mbarrierInit(void *barrier, uint32_t count, const void *code) {
+  mbarrierAt.erase(offsetOf(barrier));
   if (shadow)
     write(barrier, 8, code);
   Mbarrier &at = mbarrierAt[offsetOf(barrier)];
   at = Mbarrier();
   at.count = at.pending = count;
+  const uint64_t window =
+      arena.region(sharedRegions[current->key.cta()]).offset;
+  mbarrierEnd = std::max(mbarrierEnd, offsetOf(barrier) - window + 8);
+}
+
+void Machine::checkMbarriers(uint64_t offset, uint32_t bytes,
+                             const void *code) {
+  const uint64_t window =
+      arena.region(sharedRegions[current->key.cta()]).offset;
+  if (offset - window >= mbarrierEnd)
+    return;
+  for (uint64_t at = offset / 8 * 8; at < offset + bytes; at += 8)
+    if (mbarrierAt.count(at))
+      report(
+          SimReport::Kind::OutOfBounds, code,
+          fmt::format("an ordinary write of {} bytes over the mbarrier at {}",
+                      bytes, arena.describe(at)));
 }
 
 void Machine::completeIfDone(Mbarrier &at) {

@@ -55,6 +55,7 @@ void Machine::launch(const void *newParameter, const SimOptions &newOptions,
   // A second half for the agents of asynchronous copies.
   Clock nothing(2 * shape.ctas);
   mbarrierAt.clear();
+  mbarrierEnd = 0;
   alive = unsigned(threads.size());
   for (unsigned i = 0; i < threads.size(); ++i) {
     const unsigned index = i % shape.threads;
@@ -210,6 +211,8 @@ void Machine::write(void *address, uint32_t bytes, const void *code) {
     report(std::move(finding));
     return;
   }
+  if (mbarrierEnd != 0)
+    checkMbarriers(offset, bytes, code);
   if (!shadow->write(offset, bytes, AccessKind::Plain, accessor(code), finding))
     report(std::move(finding));
   if (scheduler.interrupts()) {

@@ -224,6 +224,8 @@ private:
   /// Lets the copies that `at` counts arrive.
   void land(Mbarrier &at);
   void completeIfDone(Mbarrier &at);
+  /// Reports an ordinary write to a live mbarrier.
+  void checkMbarriers(uint64_t offset, uint32_t bytes, const void *code);
   /// The asynchronous engine as a thread of its own: it knows what its issuer
   /// knows, but nobody knows of it until an mbarrier says so. Its key lies
   /// behind all CTAs, so that no CTA barrier covers it.
@@ -247,6 +249,8 @@ private:
   std::unordered_map<uint64_t, Variable> variableAt;
   std::map<uint64_t, uint32_t> persistent;
   std::unordered_map<uint64_t, Mbarrier> mbarrierAt;
+  /// Where mbarriers end in a CTA's window: a filter for ordinary writes.
+  uint64_t mbarrierEnd = 0;
 
   Thread *current = nullptr;
   void *mainStack = nullptr;

@@ -25,7 +25,6 @@ mega.block @double(%x: tensor<64xbf16>) -> tensor<64xbf16> {
 // CHECK-NEXT:};
 //      CHECK:/// elementwise (pretty.mlir:11)
 // CHECK-NEXT:static __device__ __forceinline__ void phase_00_elementwise({{.*}}) {
-// CHECK-NEXT:  {
 // CHECK-NEXT:  auto *const input = reinterpret_cast<const mega::u16 *>(p.input);
 // CHECK-NEXT:  const auto map0 = [](float a0) {
 // CHECK-NEXT:    const float v0 = a0 + a0;
@@ -39,7 +38,7 @@ mega.block @double(%x: tensor<64xbf16>) -> tensor<64xbf16> {
 // CHECK-NEXT:      output[i] = mega::floatToBf16(v1);
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
-// CHECK-NEXT:  }
+// CHECK-NEXT:  mega::fenceAsyncProxy();
 // CHECK-NEXT:}
 //      CHECK:extern "C" __global__ void __launch_bounds__(512, 1)
 // CHECK-NEXT:megalith_double(const Params p) {

@@ -5,11 +5,11 @@
 // of 100 over 8 elements are 1, 10^-0.5, 0.1 and 10^-1.5.
 
 // CHECK: /// theta^(-2i/8)
-// CHECK-NEXT: __device__ const float [[TABLE:rope_.*100.*_8]][4] = {
+// CHECK-NEXT: __device__ const float kRope42C80000Of8[4] = {
 // CHECK-NEXT: 1.0f, 0.316227764f, 0.100000001f, 0.0316227786f};
 // CHECK: /// theta^(-2i/16)
-// CHECK-NEXT: __device__ const float [[OTHER:rope_.*100.*_16]][8] = {
-// CHECK-NOT: __device__ const float rope_
+// CHECK-NEXT: __device__ const float kRope42C80000Of16[8] = {
+// CHECK-NOT: __device__ const float kRope
 mega.state @cache : tensor<?x16xbf16>
 mega.block @rotations(%x: tensor<16xbf16>) -> tensor<16xbf16> {
   %pos = mega.position
