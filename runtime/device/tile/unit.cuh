@@ -57,28 +57,37 @@ template <int kSets> struct Unit {
     a[3] = mulBf16x2(subBf16x2(next & lower, lowerZero), lowerScale);
   }
 
-  /// sum += unit * b. Tensor cores truncate what they add, so a long chain would
-  /// drift towards zero: two mma form a chain that starts from zero, and what
-  /// chains give is added in f64, so that the order of the sum does not show.
+  /// sum += unit * b. Tensor cores truncate what they add, so every mma starts
+  /// from zero and a tree in f32 adds the eight; units add up in f64, so that
+  /// the order of a long sum does not show.
   __device__ __forceinline__ void multiply(const uint4 (&b)[4],
                                            double (&sum)[4]) const {
+    float tree[4];
 #pragma unroll
-    for (int m = 0; m < 8; m += 4) {
-      float even[4] = {}, odd[4] = {};
+    for (int half = 0; half < 2; ++half) {
+      float quarter[2][4];
 #pragma unroll
-      for (int i = m; i < m + 4; i += 2) {
+      for (int i = 0; i < 2; ++i) {
+        const uint4 x = b[half * 2 + i];
+        float even[4] = {}, odd[4] = {};
         u32 a[4];
-        operand(i, a);
-        MmaM16N8K16Bf16::run(even, a[0], a[1], a[2], a[3], b[i / 2].x,
-                             b[i / 2].y);
-        operand(i + 1, a);
-        MmaM16N8K16Bf16::run(odd, a[0], a[1], a[2], a[3], b[i / 2].z,
-                             b[i / 2].w);
+        operand(half * 4 + i * 2, a);
+        MmaM16N8K16Bf16::run(even, a[0], a[1], a[2], a[3], x.x, x.y);
+        operand(half * 4 + i * 2 + 1, a);
+        MmaM16N8K16Bf16::run(odd, a[0], a[1], a[2], a[3], x.z, x.w);
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+          quarter[i][j] = even[j] + odd[j];
       }
 #pragma unroll
-      for (int j = 0; j < 4; ++j)
-        sum[j] += even[j] + odd[j];
+      for (int j = 0; j < 4; ++j) {
+        const float two = quarter[0][j] + quarter[1][j];
+        tree[j] = half == 0 ? two : tree[j] + two;
+      }
     }
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+      sum[j] += tree[j];
   }
 };
 

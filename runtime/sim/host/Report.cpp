@@ -151,6 +151,11 @@ static std::string describeFinding(const Finding &finding, const Frames &frames,
                           ? fmt::format("{} bytes at {}", finding.bytes,
                                         arena.describe(finding.offset))
                           : "";
+  // What is wrong may be in words already.
+  if (!finding.message.empty())
+    return fmt::format("{}\n  {}{}", finding.message,
+                       describeThread(finding.now.thread, ctas),
+                       describePlace(finding.now.place, frames, kernel.text));
   switch (finding.kind) {
   case SimReport::Kind::Race:
     return fmt::format("two accesses to {} have no order\n  {}\n  earlier {}\n"
@@ -169,9 +174,7 @@ static std::string describeFinding(const Finding &finding, const Frames &frames,
     return fmt::format("{} is no legal target\n  {}", where,
                        access(finding.now));
   default:
-    return fmt::format("{}\n  {}{}", finding.message,
-                       describeThread(finding.now.thread, ctas),
-                       describePlace(finding.now.place, frames, kernel.text));
+    return describeThread(finding.now.thread, ctas);
   }
 }
 
