@@ -168,11 +168,15 @@ LogicalResult mega::reference::evaluate(ExpertsOp op, Machine &machine) {
                   int64_t column = block * kColumns;
                   int64_t count = std::min(kColumns, outer - column);
                   float part[kColumns];
+                  // In f64, as every sum that is rounded next (Kernels.cpp).
+                  double total[kColumns] = {};
                   for (auto [j, expert] : llvm::enumerate(experts)) {
                     multiply(expert.down, hidden.data() + j * inner, column,
                              count, part);
-                    addScaled(expert.weight, part, count, &y[column]);
+                    for (int64_t n = 0; n < count; ++n)
+                      total[n] += double(expert.weight) * double(part[n]);
                   }
+                  std::copy(total, total + count, &y[column]);
                 });
   }
   machine.set(op.getResult(), std::move(y));
