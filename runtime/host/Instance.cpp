@@ -197,6 +197,16 @@ void Instance::Impl::launch(uint64_t input, uint64_t output, void *stream) {
     fail(MEGALITH_INVALID_ARGUMENT,
          "output address {:#x} is null or not a multiple of {}", output,
          addressAlignment);
+  if (output < input + manifest.input.bytes &&
+      input < output + manifest.output.bytes &&
+      !(manifest.inPlace && input == output))
+    fail(MEGALITH_INVALID_ARGUMENT,
+         "output address {:#x} overlaps the input at {:#x}, expected {}",
+         output, input,
+         manifest.inPlace
+             ? "the same address or none of its bytes"
+             : "none of its bytes: block " + quote(manifest.block) +
+                   " reads its input to the end");
   if (position >= capacity) {
     for (const StateSlot &slot : states)
       if (slot.address == 0)

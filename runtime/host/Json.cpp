@@ -73,6 +73,13 @@ const std::string &JsonField::name() const {
   return string;
 }
 
+bool JsonField::boolean() const {
+  if (!value.is_boolean())
+    failHere(
+        fmt::format("expected true or false, found {}", value.type_name()));
+  return value.get<bool>();
+}
+
 int64_t JsonField::integer(int64_t low, int64_t high) const {
   if (!value.is_number_integer())
     failHere(fmt::format("expected an integer, found {}",

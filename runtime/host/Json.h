@@ -38,6 +38,8 @@ public:
   const std::string &text() const;
   /// A string that is not empty.
   const std::string &name() const;
+  /// True or false.
+  bool boolean() const;
   /// An integer in [low, high].
   int64_t integer(int64_t low, int64_t high) const;
 

@@ -348,6 +348,7 @@ Manifest parse(const std::string &text, const std::string &label) {
     expectUnique(states.at(i), stateNames, manifest.states.back().name);
   }
 
+  manifest.inPlace = root.at("in_place").boolean();
   manifest.workspaceBytes =
       uint64_t(root.at("workspace").at("bytes").integer(0, maxBytes));
   JsonField probes = root.at("probes");

@@ -180,6 +180,19 @@ TEST_F(InstanceTest, StepRefusals) {
   EXPECT_EQ(i.position(), 2);
 }
 
+TEST_F(InstanceTest, OutputOverInput) {
+  std::unique_ptr<Instance> instance = createBound();
+  EXPECT_OK(instance->step(inputAddress, inputAddress, nullptr));
+  expectFailure(instance->step(inputAddress, inputAddress + 16, nullptr),
+                MEGALITH_INVALID_ARGUMENT, {"output address", "overlaps"});
+  write(
+      replaced(sampleManifest(), "\"in_place\": true", "\"in_place\": false"));
+  instance = createBound();
+  expectFailure(instance->step(inputAddress, inputAddress, nullptr),
+                MEGALITH_INVALID_ARGUMENT, {"reads its input to the end"});
+  EXPECT_EQ(instance->position(), 0);
+}
+
 TEST_F(InstanceTest, Position) {
   std::unique_ptr<Instance> instance = createBound(4);
   EXPECT_EQ(instance->capacity(), 4);

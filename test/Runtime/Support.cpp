@@ -58,6 +58,7 @@ std::string sampleManifest() {
   ],
   "states": [{"name": "S", "dtype": "f32", "shape": [2, 3]},
              {"name": "kv", "dtype": "bf16", "shape": [-1, 8]}],
+  "in_place": true,
   "workspace": {"bytes": 256},
   "probes": [{"name": "ids", "dtype": "i32", "shape": [4], "offset": 64}],
   "relaxations": [],

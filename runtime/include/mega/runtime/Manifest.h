@@ -96,6 +96,8 @@ struct Manifest {
   std::string kernel;
   TensorDesc input;
   TensorDesc output;
+  /// Whether the output may lie where the input lies.
+  bool inPlace = false;
   std::vector<WeightDesc> weights;
   /// Size of the weight arena.
   uint64_t weightBytes = 0;

@@ -267,7 +267,8 @@ MEGALITH_API megalith_status megalith_get_position(megalith_instance *instance,
 /**
  * One token: launches the block's kernel once on `stream`, and adds 1 to the
  * position. `input` and `output` are device addresses, 16-byte aligned, of the
- * bundle's input and output shapes; they may be equal. Does nothing else: no
+ * bundle's input and output shapes; they may be equal if the manifest's "in_place" says so,
+ * and must not overlap otherwise. Does nothing else: no
  * allocation, copy, memset or synchronisation. Steps of one instance must be
  * ordered: use one stream, or order the streams with events.
  *
