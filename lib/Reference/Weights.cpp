@@ -4,6 +4,8 @@
 
 #include "Machine.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mega;
 using namespace mega::reference;
@@ -55,14 +57,28 @@ static FailureOr<TensorView> findTensor(WeightOp weight, const TensorSpec &spec,
   return view;
 }
 
+/// Scales are what the packed layout holds (docs/bundle-format.md).
+static LogicalResult checkScales(WeightOp weight, const TensorView &scales) {
+  std::vector<float> values(numElements(scales.shape));
+  widen(scales, 0, values.size(), values.data());
+  for (auto [index, value] : llvm::enumerate(values))
+    if (!(std::fabs(value) < 32768.0f))
+      return weight.emitOpError("has tensor '")
+             << weight.getSymName() << ".scales' with scale "
+             << std::to_string(value) << " at element " << index
+             << ", expected a magnitude below 32768";
+  return success();
+}
+
 /// Zero points are codes: integers in 0..15.
 static LogicalResult checkZeros(WeightOp weight, const TensorView &zeros) {
   std::vector<float> values(numElements(zeros.shape));
   widen(zeros, 0, values.size(), values.data());
   for (auto [index, value] : llvm::enumerate(values))
     if (!(value >= 0 && value <= 15) || value != static_cast<int>(value))
-      return weight.emitOpError("has zero point ")
-             << value << " at element " << index
+      return weight.emitOpError("has tensor '")
+             << weight.getSymName() << ".zeros' with zero point "
+             << std::to_string(value) << " at element " << index
              << ", expected an integer in 0..15";
   return success();
 }
@@ -90,6 +106,8 @@ LogicalResult mega::reference::bindWeight(WeightOp weight,
     machine.dense[weight.getSymName()] = tensors.front();
     return success();
   }
+  if (failed(checkScales(weight, tensors[1])))
+    return failure();
   if (failed(checkZeros(weight, tensors[2])))
     return failure();
   QuantStack stack;

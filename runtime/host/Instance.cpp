@@ -207,6 +207,10 @@ void Instance::Impl::launch(uint64_t input, uint64_t output, void *stream) {
              ? "the same address or none of its bytes"
              : "none of its bytes: block " + quote(manifest.block) +
                    " reads its input to the end");
+  // Kernels count rows in 32 bits.
+  if (position >= INT32_MAX - 1)
+    fail(MEGALITH_CAPACITY, "position {} is too large, expected below {}",
+         position, INT32_MAX - 1);
   if (position >= capacity) {
     for (const StateSlot &slot : states)
       if (slot.address == 0)

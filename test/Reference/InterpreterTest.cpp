@@ -58,7 +58,7 @@ TEST_F(InterpreterTest, BadZeroPoint) {
   zeros[5] = 3.5;
   addBf16("w.zeros", {2, 400}, zeros);
   expectRefusal(
-      "has zero point 3.500000e+00 at element 5, expected an integer in "
+      ".zeros' with zero point 3.500000 at element 5, expected an integer in "
       "0..15");
 }
 

@@ -207,6 +207,10 @@ TEST_F(InstanceTest, PositionWithoutCaches) {
   write(replaced(sampleManifest(), "[-1, 8]", "[1, 8]"));
   EXPECT_EQ(createBound(0)->capacity(), INT64_MAX);
   EXPECT_EQ(createBound(3)->capacity(), 3);
+  std::unique_ptr<Instance> instance = createBound(0);
+  EXPECT_OK(instance->setPosition(INT32_MAX - 1));
+  expectFailure(instance->step(inputAddress, outputAddress, nullptr),
+                MEGALITH_CAPACITY, {"2147483646"});
 }
 
 TEST_F(InstanceTest, BindUploadsPackedWeights) {

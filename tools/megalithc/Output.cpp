@@ -61,6 +61,22 @@ static llvm::Error checkReplaceable(StringRef path) {
       path + " exists and is not a bundle, expected a bundle or a new name");
 }
 
+/// Fails if the bundle `path` holds a file that no bundle has.
+static llvm::Error checkOnlyBundleFiles(StringRef path) {
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator entry(path, error), end;
+       entry != end && !error; entry.increment(error)) {
+    StringRef name = llvm::sys::path::filename(entry->path());
+    bool ours = name == "manifest.json" || name == "kernel.cu" ||
+                (name.starts_with("kernel.") && name.ends_with(".cubin"));
+    if (!ours)
+      return llvm::createStringError(
+          "bundle " + path + " also holds " + name +
+          ", which replacing it would delete, expected bundle files only");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
                               ArrayRef<std::string> archs) {
   // "name/" is the same directory; what lies beside it does not start inside.
@@ -68,6 +84,9 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
     path = path.drop_back();
   if (llvm::Error error = checkReplaceable(path))
     return error;
+  if (llvm::sys::fs::is_directory(path))
+    if (llvm::Error error = checkOnlyBundleFiles(path))
+      return error;
   // Compile everything before the first byte is written.
   SmallVector<CompiledTarget> targets;
   SmallVector<std::pair<std::string, std::string>> files;
@@ -98,10 +117,21 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
     if (llvm::Error error = writeFile(file, content))
       return error;
   }
-  llvm::sys::fs::remove_directories(path);
-  if (std::error_code error = llvm::sys::fs::rename(beside, path))
+  // The old bundle goes only once the new one stands in its place.
+  std::string old = (beside + ".old").str();
+  bool replaces = llvm::sys::fs::exists(path);
+  if (replaces)
+    if (std::error_code error = llvm::sys::fs::rename(path, old))
+      return llvm::createStringError(error,
+                                     "cannot rename " + path + " to " + old);
+  if (std::error_code error = llvm::sys::fs::rename(beside, path)) {
+    if (replaces)
+      llvm::sys::fs::rename(old, path);
     return llvm::createStringError(error,
                                    "cannot rename " + beside + " to " + path);
+  }
+  if (replaces)
+    llvm::sys::fs::remove_directories(old);
   cleanUp.release();
   return llvm::Error::success();
 }

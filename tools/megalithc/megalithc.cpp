@@ -74,6 +74,10 @@ static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
   }
   if (archs.empty())
     archs.push_back("sm_90a");
+  for (auto [index, arch] : llvm::enumerate(archs))
+    if (llvm::is_contained(llvm::ArrayRef(&archs[0], index), arch))
+      return llvm::createStringError("--arch names " + arch +
+                                     " twice, expected each once");
   TargetAttr merged;
   for (const std::string &arch : archs) {
     auto target = builtinMachine(&context, arch);

@@ -362,7 +362,7 @@ void StageEmitter::emitDenseLinear(LinearOp op) {
     pointerTo(store.getBuffer());
   int64_t warps = model.threads() / 32;
   std::string scratch =
-      declareScratch("mega::DenseScratch<" + str(warps) + ">", warps * 4);
+      declareScratch("mega::DenseScratch<" + str(warps) + ">", warps * 8);
   // The last CTAs have the shortest runs of units: give them rows first.
   os << "  mega::denseGemv<" << inputs << ", " << model.threads()
      << ">(mega::share(" << outputs

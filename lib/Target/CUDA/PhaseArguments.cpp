@@ -6,6 +6,7 @@
 #include "Names.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mega;
 
@@ -20,8 +21,25 @@ std::string PhaseArguments::add(llvm::StringRef what, int64_t value) {
     stem = stem.drop_back(7);
   std::string field = toIdentifier(
       stem.rsplit('.').second.empty() ? stem : stem.rsplit('.').second);
-  if (unsigned count = counts[field]++)
-    field += "_" + std::to_string(count);
+  // A trailing underscore keeps weights named like keywords apart from them,
+  // and no identifier ends in one otherwise.
+  static const llvm::StringSet<> taken = {
+      "alignas",  "alignof",  "and",       "asm",      "auto",     "bool",
+      "break",    "case",     "catch",     "char",     "class",    "const",
+      "continue", "default",  "delete",    "do",       "double",   "else",
+      "enum",     "explicit", "export",    "extern",   "false",    "float",
+      "for",      "friend",   "goto",      "if",       "inline",   "int",
+      "long",     "mutable",  "namespace", "new",      "not",      "operator",
+      "or",       "private",  "protected", "public",   "register", "return",
+      "short",    "signed",   "sizeof",    "static",   "struct",   "switch",
+      "template", "this",     "throw",     "true",     "try",      "typedef",
+      "typeid",   "typename", "union",     "unsigned", "using",    "virtual",
+      "void",     "volatile", "while",     "xor"};
+  if (taken.contains(field))
+    field += "_";
+  std::string stemField = field;
+  for (unsigned number = 1; !fields.insert(field).second; ++number)
+    field = stemField + "_" + std::to_string(number);
   arguments.push_back({field, value, what.str()});
   return "a." + field;
 }

@@ -9,7 +9,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
@@ -33,7 +33,7 @@ public:
 
 private:
   llvm::SmallVector<Argument> arguments;
-  llvm::StringMap<unsigned> counts;
+  llvm::StringSet<> fields;
 };
 
 } // namespace mega

@@ -6,7 +6,8 @@ namespace mega {
 
 /// One counter. Each arrival adds 1, CTA 0's adds 2^31 - (CTAs - 1): the top bit
 /// flips exactly when all have arrived, whatever their number, so the counter
-/// needs no reset and survives from launch to launch. Starts at any value.
+/// needs no reset and survives from launch to launch. Starts at zero; a launch that
+/// does not finish leaves it unusable until the workspace is zeroed again.
 ///
 /// The release by one thread after a CTA barrier covers the whole CTA's writes
 /// (PTX ISA, "Memory Consistency Model", cumulativity), and its acquire before

@@ -5,12 +5,12 @@
 namespace mega {
 
 template <int kWarps> struct DenseScratch {
-  float partial[kWarps];
+  double partial[kWarps];
 };
 
 /// Computes rows `rows`; `sink(row, value)` is called by one thread each. The
 /// CTA's warps share a row out when there are fewer rows than warps, so that a
-/// row is one trip to memory. kInputs is a multiple of 8; rows are 16-byte
+/// row is one trip to memory. Sums are f64: router logits are rounded next. kInputs is a multiple of 8; rows are 16-byte
 /// aligned.
 template <int kInputs, int kThreads, typename Sink>
 __device__ __forceinline__ void
@@ -22,7 +22,7 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
     const int count = min(kWarps, rows.end - base);
     const int parts = kWarps / count;
     const int own = warp / parts, part = warp % parts;
-    float sum = 0;
+    double sum = 0;
     if (own < count) {
       const u16 *line = weights + u64(base + own) * kInputs;
 #pragma unroll 4
@@ -32,9 +32,9 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
         const u32 ws[4] = {w.x, w.y, w.z, w.w}, vs[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          sum = fmaf(bf16ToFloat(u16(ws[j])), bf16ToFloat(u16(vs[j])), sum);
-          sum = fmaf(bf16ToFloat(u16(ws[j] >> 16)),
-                     bf16ToFloat(u16(vs[j] >> 16)), sum);
+          // Products of two bf16 are exact in f32.
+          sum += bf16ToFloat(u16(ws[j])) * bf16ToFloat(u16(vs[j]));
+          sum += bf16ToFloat(u16(ws[j] >> 16)) * bf16ToFloat(u16(vs[j] >> 16));
         }
       }
     }
@@ -46,7 +46,7 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
       sum = 0;
       for (int i = 0; i < parts; ++i)
         sum += scratch.partial[threadIdx.x * parts + i];
-      sink(base + int(threadIdx.x), sum);
+      sink(base + int(threadIdx.x), float(sum));
     }
     __syncthreads();
   }

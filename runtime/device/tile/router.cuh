@@ -33,13 +33,13 @@ __device__ __forceinline__ void route(const Logit &logit, const Bias &bias,
   if (kSigmoid) {
 #pragma unroll
     for (int i = 0; i < kOwn; ++i)
-      score[i] = 1.0f / (1.0f + expf(-score[i]));
+      score[i] = 1.0f / (1.0f + exponential(-score[i]));
   } else {
     top = warpMax(top);
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      score[i] = expf(score[i] - top);
+      score[i] = exponential(score[i] - top);
       sum += score[i];
     }
     sum = warpSum(sum);
