@@ -320,7 +320,7 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
   for (auto [number, linear] : llvm::enumerate(linears)) {
     int64_t end = begin + linear.getTileCount();
     bool last = number + 1 == linears.size();
-    os << "          " << (number ? "else " : "");
+    os << (number ? "else " : "          ");
     if (!last)
       os << "if (tile < " << end << ") ";
     os << "{ // " << toComment(shortName(linear.getWeight())) << "\n";

@@ -64,7 +64,6 @@ public:
 
   /// The ring through which weight units come lies at the start of shared
   /// memory: its barriers in every phase, its slots in phases that use it.
-  const RingShape &getRing() const { return ring; }
   int64_t ringUnitBytes() const { return unitBytes; }
   int64_t ringBarrierBytes() const {
     return llvm::alignTo(threads() / 32 * ring.slots * 8, 16);

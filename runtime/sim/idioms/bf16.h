@@ -40,10 +40,6 @@ inline u32 mulBf16x2(u32 a, u32 b) {
   return sim::onHalves(a, b, [](float x, float y) { return x * y; });
 }
 
-inline u32 codesToBf16x2(u32 word) {
-  return (word & 0x000F000Fu) | 0x43004300u;
-}
-
 inline u32 broadcastLow(u32 pair) { return (pair & 0xffffu) * 0x10001u; }
 inline u32 broadcastHigh(u32 pair) { return (pair >> 16) * 0x10001u; }
 

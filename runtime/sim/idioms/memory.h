@@ -28,6 +28,5 @@ MEGA_SIM_LOAD(loadSharedInt, int, int)
 /// Hints have no meaning here.
 MEGA_SIM_INLINE void prefetchL2(const void *, u32) {}
 MEGA_SIM_INLINE u64 streamPolicy() { return 0; }
-MEGA_SIM_INLINE u64 keepPolicy() { return 0; }
 
 } // namespace mega
