@@ -29,7 +29,7 @@ static const char manifest[] =
     "\"weight_bytes\": 16, \"packed\": [{\"layout\": \"raw\", \"offset\": 0,"
     "\"bytes\": 16, \"sources\": [\"n\"]}],"
     "\"states\": [{\"name\": \"c\", \"dtype\": \"bf16\", \"shape\": [-1, 4]}],"
-    "\"workspace\": {\"bytes\": 16}, \"probes\": [],"
+    "\"in_place\": true, \"workspace\": {\"bytes\": 16}, \"probes\": [],"
     "\"launch\": {\"threads\": 32, \"shared_bytes\": 0, \"max_ctas\": 1},"
     "\"targets\": []}";
 

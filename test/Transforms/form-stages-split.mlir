@@ -16,15 +16,16 @@ mega.weight @back : !mega.quant<2304x128xi4, group = 128, scale = bf16, zero = b
 mega.state @cache : tensor<?x2304xbf16>
 mega.state @cache64 : tensor<?x1024xbf16>
 
-// Each tile has at most ceil(132 / 144) + 1 = 2 contributors; the value that
-// they add up to is f32 and rounded by the reader, to bf16 as the op says.
+// Each tile has at most ceil(132 / 144) + 1 = 2 contributors, but never more than
+// steps of 128 inputs, here 1; the value that they add up to is f32 and rounded
+// by the reader, to bf16 as the op says.
 // CHECK-LABEL: mega.program @few_tiles(
-// CHECK: %[[SLOTS:.*]] = mega.alloc "w144.linear" : !mega.buffer<2x2304xf32>
+// CHECK: %[[SLOTS:.*]] = mega.alloc "w144.linear" : !mega.buffer<1x2304xf32>
 // CHECK: mega.stage "linear w144" {
 // CHECK: %[[Y:.*]] = mega.linear %{{.*}}, @w144 tiling(<begin = 0, count = 144, extent = 16, split = true>) : tensor<128xbf16> -> tensor<2304xf32>
-// CHECK-NEXT: mega.store %[[Y]], %[[SLOTS]] : tensor<2304xf32>, !mega.buffer<2x2304xf32>
+// CHECK-NEXT: mega.store %[[Y]], %[[SLOTS]] : tensor<2304xf32>, !mega.buffer<1x2304xf32>
 // CHECK: mega.stage "elementwise" {
-// CHECK: mega.load_sum %[[SLOTS]] : !mega.buffer<2x2304xf32> -> tensor<2304xbf16>
+// CHECK: mega.load_sum %[[SLOTS]] : !mega.buffer<1x2304xf32> -> tensor<2304xbf16>
 mega.block @few_tiles(%x: tensor<128xbf16>) -> tensor<2304xbf16> {
   %y = mega.linear %x, @w144 : tensor<128xbf16> -> tensor<2304xbf16>
   mega.return %y : tensor<2304xbf16>
