@@ -3,74 +3,21 @@
 /// A bundle's kernel on a GPU as an executor.
 
 #include "DeviceClock.h"
-#include "Executor.h"
+#include "KernelExecutor.h"
 
 #include "mega/runtime/Instance.h"
 
 using namespace llvm;
 using namespace mega::run;
-using megalith::Status;
 using megalith::Tensor;
 using megalith::TensorMap;
 
-/// The runtime's status as an error.
-static Error check(const Status &status) {
-  return status.ok() ? Error::success() : createStringError(status.message());
-}
-
 namespace {
 
-class CudaExecutor : public Executor {
+class CudaExecutor : public KernelExecutor<megalith::Instance> {
 public:
   CudaExecutor(std::unique_ptr<megalith::Instance> instance, int device)
-      : instance(std::move(instance)), device(device) {}
-
-  Error begin(const TensorMap &states, int64_t position) override {
-    if (Error error = check(instance->reset()))
-      return error;
-    for (const auto &[name, tensor] : states.tensors)
-      if (Error error =
-              check(instance->setState(name, tensor.data, tensor.bytes)))
-        return error;
-    return check(instance->setPosition(position));
-  }
-
-  Expected<Tensor> step(const Tensor &hidden) override {
-    const megalith::TensorDesc &desc = instance->bundle().manifest.output;
-    uint8_t *bytes;
-    Tensor out = Tensor::allocate(desc.dtype, desc.shape, &bytes);
-    if (Error error = check(instance->stepHost(hidden.data, bytes)))
-      return error;
-    return out;
-  }
-
-  Expected<std::vector<Choice>> choices() override {
-    std::vector<Choice> all;
-    for (const megalith::ProbeDesc &probe :
-         instance->bundle().manifest.probes) {
-      if (probe.tensor.dtype != megalith::DType::I32)
-        continue;
-      Choice choice;
-      choice.probe = probe.tensor.name;
-      choice.ids.resize(probe.tensor.bytes / sizeof(int32_t));
-      if (Error error = check(instance->readProbe(
-              choice.probe, choice.ids.data(), probe.tensor.bytes)))
-        return error;
-      all.push_back(std::move(choice));
-    }
-    return all;
-  }
-
-  Expected<Tensor> state(const megalith::StateDesc &desc) override {
-    std::vector<int64_t> shape = desc.shape;
-    if (desc.isCache())
-      shape[0] = instance->position();
-    uint8_t *bytes;
-    Tensor value = Tensor::allocate(desc.dtype, shape, &bytes);
-    if (Error error = check(instance->getState(desc.name, bytes, value.bytes)))
-      return error;
-    return value;
-  }
+      : KernelExecutor(std::move(instance)), device(device) {}
 
   Expected<StepTime> timeSteps(const Tensor &hidden, int64_t count) override {
     auto clock = DeviceClock::create(device);
@@ -94,7 +41,6 @@ public:
   }
 
 private:
-  std::unique_ptr<megalith::Instance> instance;
   int device;
 };
 
@@ -109,9 +55,8 @@ mega::run::makeCudaExecutor(const Description &description,
       bundle, device, bundle->manifest.hasCaches() ? rows : 0);
   if (!made)
     return createStringError(made.status().message());
-  if (Error error = check((*made)->bindTensors(weights)))
+  auto executor = std::make_unique<CudaExecutor>(std::move(*made), device);
+  if (Error error = executor->bind(weights))
     return error;
-  if (Error error = check((*made)->weightsReady()))
-    return error;
-  return std::make_unique<CudaExecutor>(std::move(*made), device);
+  return executor;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Something that can run a block: the interpreter, or a kernel on a GPU.
+/// Something that can run a block: the interpreter, or a kernel on a GPU or on
+/// the simulator.
 
 #ifndef MEGA_TOOLS_RUN_EXECUTOR_H
 #define MEGA_TOOLS_RUN_EXECUTOR_H
@@ -54,7 +55,7 @@ public:
     return StepTime();
   }
 
-  /// Who runs: "reference", or the device's name.
+  /// Who runs: "reference", the device's name, or "simulator" and its choices.
   virtual std::string name() const = 0;
 };
 
@@ -68,6 +69,13 @@ makeReferenceExecutor(const Description &description,
 llvm::Expected<std::unique_ptr<Executor>>
 makeCudaExecutor(const Description &description,
                  const megalith::TensorMap &weights, int device, int64_t rows);
+
+/// The kernel's text on the simulator: the bundle's, or the description's,
+/// compiled here. A step fails if the simulator reports anything.
+llvm::Expected<std::unique_ptr<Executor>>
+makeSimExecutor(const Description &description,
+                const megalith::TensorMap &weights, const SimChoices &choices,
+                int64_t rows);
 
 } // namespace mega::run
 

@@ -4,6 +4,9 @@
 
 #include "Options.h"
 
+#include "mega/runtime/Simulator.h"
+
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -24,7 +27,10 @@ struct Flags {
       cl::values(clEnumValN(Options::Target::Reference, "reference",
                             "the interpreter on this host"),
                  clEnumValN(Options::Target::Cuda, "cuda",
-                            "the bundle's kernel on a GPU")),
+                            "the bundle's kernel on a GPU"),
+                 clEnumValN(Options::Target::Sim, "sim",
+                            "the kernel's text on the simulator, on this "
+                            "host")),
       cl::init(Options::Target::Reference), cl::cat(category)};
   cl::opt<std::string> bundle{"bundle",
                               cl::desc("Bundle of the compiled kernel"),
@@ -97,6 +103,22 @@ struct Flags {
                             cl::value_desc("n"), cl::cat(category)};
   cl::opt<int> device{"device", cl::desc("CUDA device (default 0)"),
                       cl::value_desc("n"), cl::cat(category)};
+  cl::opt<uint64_t> simSeed{"sim-seed", cl::desc("Schedule's seed (default 0)"),
+                            cl::value_desc("n"), cl::init(0),
+                            cl::cat(category)};
+  cl::opt<std::string> simPolicy{
+      "sim-policy",
+      cl::desc("Who runs first: round-robin (default), reverse, random, "
+               "starve or last-arriver"),
+      cl::value_desc("name"), cl::init("round-robin"), cl::cat(category)};
+  cl::opt<int> simSms{"sim-sms",
+                      cl::desc("SMs, a CTA each (default: 16, or the "
+                               "kernel's most if that is less)"),
+                      cl::value_desc("n"), cl::init(0), cl::cat(category)};
+  cl::opt<bool> simRaces{"sim-races",
+                         cl::desc("Check every access for races (default on; "
+                                  "=false is two to four times as fast)"),
+                         cl::init(true), cl::cat(category)};
   cl::opt<double> minCosine{"min-cosine",
                             cl::desc("Least cosine that passes a check"),
                             cl::init(0.99999), cl::cat(category)};
@@ -147,6 +169,7 @@ static Error placeSubject(const Flags &flags, Options &options) {
   if (options.target == Options::Target::Cuda && options.bundle.empty())
     return usage("--target=cuda has no compiled kernel, expected "
                  "--bundle=DIR");
+  // The simulator takes either.
   if (options.target == Options::Target::Reference && options.block.empty())
     return usage("--target=reference has no description, expected a .mlir "
                  "file");
@@ -188,6 +211,37 @@ static Error placeCases(const Flags &flags, Options &options) {
   return Error::success();
 }
 
+/// Options of one target are no options of another.
+static Error checkTarget(const Flags &flags) {
+  using Target = Options::Target;
+  if (flags.timedSteps.getNumOccurrences() && flags.target != Target::Cuda)
+    return usage("--time measures a device, expected --target=cuda");
+  if (flags.device.getNumOccurrences() && flags.target != Target::Cuda)
+    return usage("--device chooses a GPU, expected --target=cuda");
+  if (flags.target == Target::Sim)
+    return Error::success();
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           &flags.simSeed, &flags.simPolicy, &flags.simSms, &flags.simRaces})
+    if (option->getNumOccurrences())
+      return usage("--{0} is the simulator's, expected --target=sim",
+                   option->ArgStr);
+  return Error::success();
+}
+
+/// The simulator's choices.
+static Error placeSim(const Flags &flags, SimChoices &sim) {
+  std::vector<std::string> policies;
+  for (const auto &[name, policy] : megalith::simPolicies())
+    policies.push_back(name);
+  if (!is_contained(policies, flags.simPolicy.getValue()))
+    return usage("--sim-policy has value '{0}', expected one of {1}",
+                 flags.simPolicy, join(policies, ", "));
+  if (flags.simSms.getNumOccurrences() && flags.simSms < 1)
+    return usage("--sim-sms has value {0}, expected 1 or more", flags.simSms);
+  sim = {flags.simSeed, flags.simPolicy, flags.simSms, flags.simRaces};
+  return Error::success();
+}
+
 /// Bounds of plain numbers and words.
 static Error checkValues(const Flags &flags) {
   if (flags.check != "" && flags.check != "reference")
@@ -199,11 +253,9 @@ static Error checkValues(const Flags &flags) {
     return usage("--steps has value {0}, expected 1 or more", flags.steps);
   if (flags.timedSteps < 0)
     return usage("--time has value {0}, expected 0 or more", flags.timedSteps);
-  if (flags.timedSteps > 0 && flags.target != Options::Target::Cuda)
-    return usage("--time measures a device, expected --target=cuda");
   if (flags.check != "" && flags.target == Options::Target::Reference)
     return usage("--check=reference compares the reference with itself, "
-                 "expected --target=cuda");
+                 "expected --target=cuda or --target=sim");
   return Error::success();
 }
 
@@ -230,6 +282,10 @@ Expected<Options> mega::run::parseOptions(int argc, char **argv) {
   options.maxError = flags.maxError;
   options.tieGap = flags.tieGap;
   if (Error error = checkValues(flags))
+    return error;
+  if (Error error = checkTarget(flags))
+    return error;
+  if (Error error = placeSim(flags, options.sim))
     return error;
   for (auto [flag, text, place] :
        {std::tuple("weights", &flags.weights, &options.weights),

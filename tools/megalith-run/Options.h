@@ -21,9 +21,17 @@ struct Source {
   std::optional<uint64_t> seed;
 };
 
+/// How the simulator runs (docs/simulator.md).
+struct SimChoices {
+  uint64_t seed = 0;
+  std::string policy = "round-robin"; ///< one of simPolicies()
+  int ctas = 0;                       ///< 0 for the simulator's own choice
+  bool races = true;
+};
+
 /// What to run.
 struct Options {
-  enum class Target { Reference, Cuda };
+  enum class Target { Reference, Cuda, Sim };
   Target target = Target::Reference;
   /// The level-0 description; empty if there is none.
   std::string block;
@@ -49,6 +57,7 @@ struct Options {
   unsigned threads = 0;
   bool relaxed = false; ///< the reference honours relaxations
   int device = 0;
+  SimChoices sim;
   std::string output;
 
   double minCosine = 0.99999, maxError = 3e-3, tieGap = 0.05;

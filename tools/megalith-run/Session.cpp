@@ -24,6 +24,7 @@ public:
   Expected<bool> run();
 
 private:
+  Expected<std::unique_ptr<Executor>> makeSubject(int64_t rows);
   Expected<CaseInput> loadCase(int64_t context, uint64_t seed);
   Expected<bool> runPair(int64_t context, uint64_t seed);
   Error measure(const CaseInput &input, CaseOutput &output);
@@ -41,6 +42,19 @@ private:
 };
 
 } // namespace
+
+Expected<std::unique_ptr<Executor>> Session::makeSubject(int64_t rows) {
+  switch (options.target) {
+  case Options::Target::Reference:
+    return makeReferenceExecutor(*description, weights, options.threads,
+                                 options.relaxed);
+  case Options::Target::Cuda:
+    return makeCudaExecutor(*description, weights, options.device, rows);
+  case Options::Target::Sim:
+    return makeSimExecutor(*description, weights, options.sim, rows);
+  }
+  llvm_unreachable("unknown target");
+}
 
 Error Session::open() {
   auto loaded = Description::load(options);
@@ -65,13 +79,9 @@ Error Session::open() {
   if (!tensors)
     return tensors.takeError();
   weights = std::move(*tensors);
-  bool cuda = options.target == Options::Target::Cuda;
   // Timing runs one step to warm up.
   rows += options.steps + (options.timedSteps ? options.timedSteps + 1 : 0);
-  auto made =
-      cuda ? makeCudaExecutor(*description, weights, options.device, rows)
-           : makeReferenceExecutor(*description, weights, options.threads,
-                                   options.relaxed);
+  auto made = makeSubject(rows);
   if (!made)
     return made.takeError();
   subject = std::move(*made);

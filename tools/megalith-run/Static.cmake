@@ -3,6 +3,7 @@
 # It needs nothing but the C library. Our archives are linked by file name, so
 # that their link interface does not bring libMLIR.so; the runtime is compiled
 # once more with fmt in its headers, because fmt comes as a shared library only.
+# It holds no compiler, so --target=sim takes bundles only.
 
 set(MEGALITH_STATIC_LLVM
   MLIRIR MLIRSupport MLIRParser MLIRAsmParser
@@ -23,11 +24,11 @@ get_target_property(runtime_dir MegalithRuntimeObjects SOURCE_DIR)
 list(TRANSFORM runtime_sources PREPEND ${runtime_dir}/)
 
 add_executable(megalith-run-static EXCLUDE_FROM_ALL
-  ${MEGALITH_RUN_SOURCES} ${runtime_sources})
+  ${MEGALITH_RUN_SOURCES} NoCompiler.cpp ${runtime_sources})
 set_target_properties(megalith-run-static PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${LLVM_RUNTIME_OUTPUT_INTDIR})
 add_dependencies(megalith-run-static MegaReference MegaAnalysis MegaIR
-  mlir-headers)
+  MegalithSim mlir-headers)
 target_compile_definitions(megalith-run-static PRIVATE FMT_HEADER_ONLY)
 target_compile_options(megalith-run-static PRIVATE
   -ffp-contract=off -ffunction-sections -fdata-sections)
@@ -35,7 +36,7 @@ target_include_directories(megalith-run-static PRIVATE
   ${runtime_dir}/include)
 target_link_libraries(megalith-run-static PRIVATE
   $<TARGET_FILE:MegaReference> $<TARGET_FILE:MegaAnalysis>
-  $<TARGET_FILE:MegaIR>
+  $<TARGET_FILE:MegaIR> $<TARGET_FILE:MegalithSim>
   -Wl,--start-group ${MEGALITH_STATIC_LLVM} -Wl,--end-group
   nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(megalith-run-static PRIVATE

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Runs a block on the reference interpreter or on a GPU, and compares the two.
+/// Runs a block on the reference interpreter, on a GPU or on the simulator, and
+/// compares with the reference.
 
 #include "Options.h"
 #include "Session.h"
