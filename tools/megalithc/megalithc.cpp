@@ -53,6 +53,11 @@ cl::opt<bool> prefetch("prefetch", cl::init(true),
                        cl::desc("ask L2 for rows of plain weights before "
                                 "each barrier (default on)"),
                        cl::cat(category));
+cl::opt<std::string>
+    ring("ring",
+         cl::desc("copies in flight a warp x weight units in a copy, as in 4x2 "
+                  "(default: what shared memory has room for)"),
+         cl::value_desc("SLOTSxUNITS"), cl::cat(category));
 cl::opt<bool> instrument("instrument",
                          cl::desc("stamp the SM clock at each phase's start "
                                   "and end, in the probe megalith.stamps"),
@@ -133,7 +138,24 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
   return writeFile(output, program->image);
 }
 
+/// "SLOTSxUNITS", each 1 to 4: what UnitRing has parities for.
+static llvm::Expected<std::optional<RingShape>> parseRing(StringRef text) {
+  if (text.empty())
+    return std::nullopt;
+  auto [slots, units] = text.split('x');
+  RingShape shape{};
+  if (slots.getAsInteger(10, shape.slots) ||
+      units.getAsInteger(10, shape.units) || shape.slots < 1 ||
+      shape.slots > 4 || shape.units < 1 || shape.units > 4)
+    return llvm::createStringError("--ring is '" + text +
+                                   "', expected SLOTSxUNITS, each 1 to 4");
+  return shape;
+}
+
 static llvm::Error run(MLIRContext &context) {
+  auto shape = parseRing(ring);
+  if (!shape)
+    return shape.takeError();
   auto target = chooseTarget(context);
   if (!target)
     return target.takeError();
@@ -141,8 +163,8 @@ static llvm::Error run(MLIRContext &context) {
   // Diagnostics have said what is wrong.
   if (!block)
     return llvm::createStringError("cannot read " + input);
-  FailureOr<CompiledKernel> kernel =
-      compileBlock(*block, *target, EmitterOptions{prefetch, instrument});
+  FailureOr<CompiledKernel> kernel = compileBlock(
+      *block, *target, EmitterOptions{prefetch, instrument, *shape});
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
   if (printPhases)

@@ -19,6 +19,10 @@ inline u16 floatToBf16(float value) {
   return u16((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
 }
 
+inline u32 packBf16x2(float low, float high) {
+  return u32(floatToBf16(high)) << 16 | floatToBf16(low);
+}
+
 inline float roundBf16(float value) { return bf16ToFloat(floatToBf16(value)); }
 
 namespace sim {
