@@ -247,6 +247,14 @@ void mega::printPhaseTable(KernelOp kernel, const KernelFacts &facts,
     total += *bytes++;
   }
   auto [fixed, perToken] = stateTraffic(kernel->getParentOfType<ModuleOp>());
+  int64_t sets = 0, waits = 0;
+  for (CountersOp counters : kernel.getBody().getOps<CountersOp>()) {
+    ++sets;
+    waits += counters.getCount();
+  }
+  if (sets != 0)
+    os << llvm::format("%lld sets of counters, %lld counters\n",
+                       (long long)sets, (long long)waits);
   os << llvm::format(
       "%zu phases, %lld grid barriers; a step moves %.2f MB of weights, "
       "%.2f MB of state, %lld B a cached token\n",

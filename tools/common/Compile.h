@@ -8,6 +8,7 @@
 #include "mega/IR/Mega.h"
 #include "mega/Target/CUDA/Emit.h"
 #include "mega/Target/Manifest.h"
+#include "mega/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -34,7 +35,9 @@ mlir::OwningOpRef<mlir::ModuleOp> parseBlock(llvm::StringRef path,
 /// Lowers a copy of `block` for `target` and emits it; errors are diagnostics.
 mlir::FailureOr<CompiledKernel> compileBlock(mlir::ModuleOp block,
                                              TargetAttr target,
-                                             const EmitterOptions &options);
+                                             const EmitterOptions &options,
+                                             const ScheduleOptions &schedule =
+                                                 {});
 
 } // namespace mega
 

@@ -49,6 +49,18 @@ cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
                             cl::cat(category));
 cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
+cl::opt<Synchronization>
+    sync("sync", cl::desc("what may order two stages"),
+         cl::init(Synchronization::Barriers),
+         cl::values(clEnumValN(Synchronization::Barriers, "barriers",
+                               "grid barriers (default)"),
+                    clEnumValN(Synchronization::Counters, "counters",
+                               "grid barriers and counters")),
+         cl::cat(category));
+cl::opt<unsigned> waitLimit("wait-limit", cl::init(64),
+                            cl::desc("tiles that one counter may stand for, "
+                                     "with --sync=counters (default 64)"),
+                            cl::cat(category));
 cl::opt<bool> prefetch("prefetch", cl::init(true),
                        cl::desc("ask L2 for rows of plain weights before "
                                 "each barrier (default on)"),
@@ -142,7 +154,8 @@ static llvm::Error run(MLIRContext &context) {
   if (!block)
     return llvm::createStringError("cannot read " + input);
   FailureOr<CompiledKernel> kernel =
-      compileBlock(*block, *target, EmitterOptions{prefetch, instrument});
+      compileBlock(*block, *target, EmitterOptions{prefetch, instrument},
+                   ScheduleOptions{sync, waitLimit});
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
   if (printPhases)

@@ -64,7 +64,25 @@ def SchedulePhasesPass : Pass<"mega-schedule-phases", "::mlir::ModuleOp"> {
     Each stage runs as early as its dependences (read after write, write after
     read, write after write, through buffers and state) allow; a barrier stands
     between consecutive phases and lists the dependences that it covers.
+
+    With `sync=counters`, a stage shares the phase of one that it depends on if
+    counters can order their tiles: one counter for each independent group of
+    tiles (a head, a column strip), or one for the stage, as long as no counter
+    stands for more than `wait-limit` tiles. What such a stage reads of the
+    other's prologue it computes again.
   }];
+  let options = [
+    Option<"sync", "sync", "::mega::Synchronization",
+           "::mega::Synchronization::Barriers",
+           "what may order two stages",
+           [{::llvm::cl::values(
+             clEnumValN(::mega::Synchronization::Barriers, "barriers",
+                        "grid barriers"),
+             clEnumValN(::mega::Synchronization::Counters, "counters",
+                        "grid barriers and counters"))}]>,
+    Option<"waitLimit", "wait-limit", "int64_t", "64",
+           "tiles that one counter may stand for">
+  ];
 }
 
 //===----------------------------------------------------------------------===//
@@ -74,10 +92,16 @@ def SchedulePhasesPass : Pass<"mega-schedule-phases", "::mlir::ModuleOp"> {
 def VerifySchedulePass : Pass<"mega-verify-schedule", "::mlir::ModuleOp"> {
   let summary = "Check that every dependence is ordered (level 2)";
   let description = [{
-    Accepts or rejects any schedule, whoever wrote it: two stages that touch one
-    buffer or state, at least one of them writing, must have a barrier between
-    them, in program order, and every buffer that is read must have been
-    written.
+    Accepts or rejects any schedule, whoever wrote it. Two stages that touch one
+    element of a buffer or state, at least one of them writing, must be ordered
+    in program order: by a barrier between them, or by counters, tile by tile,
+    directly or through stages between them. Tiles of one stage must not touch
+    each other's elements. Every buffer that is read must have been written.
+
+    Counters: every wait expects all signals that its counter gets in a step;
+    the stages that signal stand before those that wait, so that no wait is
+    endless; a set has one reset, which barriers separate from its signals and
+    waits.
   }];
 }
 
