@@ -30,7 +30,8 @@ public:
     return getAffineSymbolExpr(index, context);
   }
 
-  AccessAttr get(ArrayRef<AffineExpr> results, ArrayRef<int64_t> extents) const {
+  AccessAttr get(ArrayRef<AffineExpr> results,
+                 ArrayRef<int64_t> extents) const {
     auto map = AffineMap::get(1, extents.size(), results, context);
     return AccessAttr::get(context, AffineMapAttr::get(map), extents);
   }
@@ -165,9 +166,8 @@ AccessAttr writeRelation(AnchorOpInterface anchor, StoreOp store,
     // A tile is a head and one slot.
     int64_t slots = buffer.getShape()[0];
     int64_t columns = count / typeOf(value.getContext()).getDimSize(1);
-    return access.range((local % slots) * count +
-                            local.floorDiv(slots) * columns,
-                        columns);
+    return access.range(
+        (local % slots) * count + local.floorDiv(slots) * columns, columns);
   }
   // A contributor's slot depends on the run-time grid: all slots of the tile.
   if (tiling.getSplit())

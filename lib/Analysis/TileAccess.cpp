@@ -67,8 +67,7 @@ public:
             return takeWhole(access);
           int64_t strip = delta.getTileExtent();
           int64_t strips = access.shape[2] / strip;
-          AffineExpr local =
-              tile() - delta.getTilingAttr().getBegin();
+          AffineExpr local = tile() - delta.getTilingAttr().getBegin();
           access.map = AffineMap::get(1, 2,
                                       {local.floorDiv(strips), symbol(1),
                                        (local % strips) * strip + symbol(0)},
@@ -131,8 +130,8 @@ private:
 
   void takeRelation(TileAccess &access, AccessAttr attr) const {
     AffineMap map = attr.getMap().getValue();
-    bool known = map.getNumResults() == 1 ||
-                 map.getNumResults() == access.shape.size();
+    bool known =
+        map.getNumResults() == 1 || map.getNumResults() == access.shape.size();
     if (!known || llvm::is_contained(attr.getExtents(), -1))
       return takeWhole(access);
     access.map = map;
@@ -185,8 +184,8 @@ int64_t evaluate(AffineExpr expr, int64_t tile, ArrayRef<int64_t> symbols) {
 
 } // namespace
 
-void TileAccess::forEachRun(
-    int64_t tile, function_ref<void(int64_t, int64_t)> visit) const {
+void TileAccess::forEachRun(int64_t tile,
+                            function_ref<void(int64_t, int64_t)> visit) const {
   int64_t elements = 1;
   for (int64_t dim : shape)
     elements *= dim;

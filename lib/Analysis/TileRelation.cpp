@@ -141,8 +141,8 @@ IntegerRelation mega::sharedElements(const TileAccess &a, const TileAccess &b) {
 IntegerRelation mega::sameCounter(AffineMap signal, TileRange signallers,
                                   AffineMap wait, TileRange waiters) {
   RelationBuilder builder(signallers, waiters);
-  LinearForm first = builder.form(signal.getResult(0),
-                                  {{{0, 1}}, -signallers.begin}, 0);
+  LinearForm first =
+      builder.form(signal.getResult(0), {{{0, 1}}, -signallers.begin}, 0);
   builder.addEqual(first, builder.form(wait.getResult(0), {{{1, 1}}, 0}, 0));
   return builder.take();
 }

@@ -52,9 +52,8 @@ public:
   /// Length of the runs of the later stage's tiles that form the groups, in
   /// ascending order; 0 if they do not.
   int64_t laterRun() const {
-    return runLength(laterTiles, [&](int64_t tile) {
-      return groupOfLater(tile);
-    });
+    return runLength(laterTiles,
+                     [&](int64_t tile) { return groupOfLater(tile); });
   }
 
   /// The same for tiles [begin, end) of the earlier stage, whose groups come in
@@ -91,7 +90,8 @@ private:
       ++run;
     for (int64_t tile = 0; tile < tiles; ++tile) {
       bool same = tile % run != 0 && group(tile) == group(tile - 1);
-      bool next = tile % run == 0 && (tile == 0 || group(tile) != group(tile - 1));
+      bool next =
+          tile % run == 0 && (tile == 0 || group(tile) != group(tile - 1));
       if (!same && !next)
         return 0;
     }

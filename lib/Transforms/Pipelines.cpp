@@ -25,8 +25,7 @@ static void buildStages(OpPassManager &pm) {
 /// Level 1 to 2: when they run.
 static void buildSchedule(OpPassManager &pm,
                           const mega::ScheduleOptions &options) {
-  pm.addPass(
-      mega::createSchedulePhasesPass({options.sync, options.waitLimit}));
+  pm.addPass(mega::createSchedulePhasesPass({options.sync, options.waitLimit}));
   // The checker shares no decision with the scheduler.
   pm.addPass(mega::createVerifySchedulePass());
 }

@@ -75,8 +75,8 @@ int64_t assignOffsets(ProgramOp program) {
   int64_t begin = kBarrierBytes;
   for (CountersOp counters : program.getBody().getOps<CountersOp>()) {
     counters.setOffset(begin);
-    begin = llvm::alignTo(
-        begin + int64_t(counters.getCount()) * kCounterStride, kAlignment);
+    begin = llvm::alignTo(begin + int64_t(counters.getCount()) * kCounterStride,
+                          kAlignment);
   }
   int64_t total = begin;
   SmallVector<AllocOp> placed;

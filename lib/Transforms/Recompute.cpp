@@ -15,7 +15,8 @@ bool mega::canRecompute(StoreOp store, LoadOp load) {
          store.getValue().getType() == load.getResult().getType();
 }
 
-/// A load before `point` that reads what `op`, a load, reads; null if none does.
+/// A load before `point` that reads what `op`, a load, reads; null if none
+/// does.
 static Operation *sameLoad(Operation *op, Operation *point) {
   for (Operation &other : *point->getBlock()) {
     if (&other == point)
@@ -52,8 +53,8 @@ void mega::recompute(StoreOp store, LoadOp load, IRMapping &mapping) {
 }
 
 void mega::dropIfUnread(AllocOp alloc) {
-  if (alloc.getProbe() || !llvm::all_of(alloc.getBuffer().getUsers(),
-                                        llvm::IsaPred<StoreOp>))
+  if (alloc.getProbe() ||
+      !llvm::all_of(alloc.getBuffer().getUsers(), llvm::IsaPred<StoreOp>))
     return;
   for (Operation *user :
        llvm::make_early_inc_range(alloc.getBuffer().getUsers()))

@@ -50,7 +50,7 @@ struct ScheduledStage {
 
 StageDependence::Kind kindOf(const AccessPair &pair) {
   using Kind = StageDependence::Kind;
-  return !pair.first->isWrite  ? Kind::WriteAfterRead
+  return !pair.first->isWrite   ? Kind::WriteAfterRead
          : pair.second->isWrite ? Kind::WriteAfterWrite
                                 : Kind::ReadAfterWrite;
 }
@@ -116,8 +116,8 @@ private:
     for (ScheduledStage &stage : stages) {
       stage.phase = std::max<int64_t>(stage.phase, 0);
       for (const Edge &edge : stage.edges)
-        stage.phase = std::max(stage.phase, stages[edge.earlier].phase +
-                                                edge.needsBarrier);
+        stage.phase = std::max(stage.phase,
+                               stages[edge.earlier].phase + edge.needsBarrier);
     }
   }
 
@@ -216,7 +216,8 @@ private:
       StageOp earlier = stages[edge.earlier].op;
       Location loc = later.op.getLoc();
       OpBuilder builder(phases.front());
-      std::string name = (earlier.getName() + " -> " + later.op.getName()).str();
+      std::string name =
+          (earlier.getName() + " -> " + later.op.getName()).str();
       Value counters = CountersOp::create(
           builder, loc, CountersType::get(builder.getContext()),
           builder.getStringAttr(name), builder.getI64IntegerAttr(plan.count),

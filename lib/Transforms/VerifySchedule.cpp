@@ -57,8 +57,7 @@ public:
   LogicalResult check() {
     if (failed(collect()))
       return failure();
-    for (CountersOp counters :
-         container->getRegion(0).getOps<CountersOp>())
+    for (CountersOp counters : container->getRegion(0).getOps<CountersOp>())
       if (failed(checkCounters(counters)))
         return failure();
     for (const PlacedStage &stage : placed) {
@@ -150,8 +149,8 @@ private:
                           ArrayRef<int64_t> totals) const {
     const PlacedStage &stage = stageOf(wait);
     if (!StageOp(stage.op).getTiles())
-      return wait.emitOpError(
-          "stands in a stage without a tile list, expected a partitioned stage");
+      return wait.emitOpError("stands in a stage without a tile list, expected "
+                              "a partitioned stage");
     // All CTAs are resident and walk the stages in order, so a wait ends if
     // what it waits for stands before it.
     for (SignalOp signal : signals)
@@ -213,8 +212,8 @@ private:
         PresburgerSpace::getRelationSpace(/*numDomain=*/1, /*numRange=*/1));
   }
 
-  /// { p -> c : tile p of `earlier` has ended before tile c of `later` begins },
-  /// both in one phase, by counters; with `prologue`, before every CTA's
+  /// { p -> c : tile p of `earlier` has ended before tile c of `later` begins
+  /// }, both in one phase, by counters; with `prologue`, before every CTA's
   /// prologue of `later`, which counts as tile 0.
   PresburgerRelation ordered(const PlacedStage &earlier,
                              const PlacedStage &later, bool prologue) {
@@ -237,8 +236,8 @@ private:
         TilingAttr tiling = anchorBehind(signal.getValue()).getTilingAttr();
         TileRange signallers{tiling.getBegin(),
                              tiling.getBegin() + tiling.getCount()};
-        PresburgerRelation step(sameCounter(signal.getMap(), signallers,
-                                            wait.getMap(), waiters));
+        PresburgerRelation step(
+            sameCounter(signal.getMap(), signallers, wait.getMap(), waiters));
         if (middle.position != earlier.position) {
           PresburgerRelation through = ordered(earlier, middle, false);
           through.compose(step);
@@ -269,7 +268,8 @@ private:
     if (dependent.isIntegerEmpty())
       return success();
     StageOp stage = later.op, other = earlier.op;
-    std::string what = (describe(kindOf(a, b)) + " of " + describe(b.resource)).str();
+    std::string what =
+        (describe(kindOf(a, b)) + " of " + describe(b.resource)).str();
     if (later.waits.empty() || a.isPrologue()) {
       InFlightDiagnostic diag = stage.emitOpError("'")
                                 << stage.getName() << "' and '"
@@ -284,9 +284,10 @@ private:
     SmallVector<llvm::DynamicAPInt> sample;
     if (!missing.findIntegerSample(sample))
       return success();
-    InFlightDiagnostic diag =
-        stage.emitOpError("'") << stage.getName() << "' does not wait for all of '"
-                               << other.getName() << "', expected ";
+    InFlightDiagnostic diag = stage.emitOpError("'")
+                              << stage.getName()
+                              << "' does not wait for all of '"
+                              << other.getName() << "', expected ";
     if (b.isPrologue())
       diag << "its prologue";
     else

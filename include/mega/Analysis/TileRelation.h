@@ -23,9 +23,10 @@ mlir::presburger::IntegerRelation sharedElements(const TileAccess &a,
                                                  const TileAccess &b);
 
 /// { p -> c : signal(p - signallers.begin) = wait(c) }.
-mlir::presburger::IntegerRelation
-sameCounter(mlir::AffineMap signal, TileRange signallers, mlir::AffineMap wait,
-            TileRange waiters);
+mlir::presburger::IntegerRelation sameCounter(mlir::AffineMap signal,
+                                              TileRange signallers,
+                                              mlir::AffineMap wait,
+                                              TileRange waiters);
 
 /// { p -> c } for all p and c.
 mlir::presburger::IntegerRelation allPairs(TileRange first, TileRange second);

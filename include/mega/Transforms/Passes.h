@@ -32,7 +32,8 @@ struct ScheduleOptions {
 #include "mega/Transforms/Passes.h.inc"
 
 /// Level 0 to level 3. The module must carry `mega.target`.
-void buildPipeline(mlir::OpPassManager &pm, const ScheduleOptions &options = {});
+void buildPipeline(mlir::OpPassManager &pm,
+                   const ScheduleOptions &options = {});
 
 /// Registers `buildPipeline` as `-mega-pipeline`.
 void registerPipelines();
