@@ -138,6 +138,25 @@ IntegerRelation mega::sharedElements(const TileAccess &a, const TileAccess &b) {
   return builder.take();
 }
 
+IntegerRelation mega::sharedBytes(const TileAccess &a, const TileAccess &b) {
+  RelationBuilder builder({a.begin, a.end}, {b.begin, b.end});
+  auto byte = [&](const TileAccess &access, unsigned tile) {
+    auto buffer = cast<Value>(access.resource);
+    int64_t size = cast<BufferType>(buffer.getType())
+                       .getElementType()
+                       .getIntOrFloatBitWidth() /
+                   8;
+    LinearForm number = builder.element(access, tile);
+    number *= size;
+    number.terms.push_back({builder.addLocal(size), 1});
+    number.constant += *buffer.getDefiningOp<AllocOp>().getOffset();
+    return number;
+  };
+  LinearForm first = byte(a, 0);
+  builder.addEqual(first, byte(b, 1));
+  return builder.take();
+}
+
 IntegerRelation mega::sameCounter(AffineMap signal, TileRange signallers,
                                   AffineMap wait, TileRange waiters) {
   RelationBuilder builder(signallers, waiters);

@@ -25,7 +25,11 @@ static void buildStages(OpPassManager &pm) {
 /// Level 1 to 2: when they run.
 static void buildSchedule(OpPassManager &pm,
                           const mega::ScheduleOptions &options) {
-  pm.addPass(mega::createSchedulePhasesPass({options.sync, options.waitLimit}));
+  if (options.file.empty())
+    pm.addPass(
+        mega::createSchedulePhasesPass({options.sync, options.waitLimit}));
+  else
+    pm.addPass(mega::createApplySchedulePass({options.file}));
   // The checker shares no decision with the scheduler.
   pm.addPass(mega::createVerifySchedulePass());
 }

@@ -4,6 +4,7 @@
 /// disjoint; weights lie in the order in which the kernel reads
 /// them, packed for the unit that reads them.
 
+#include "mega/Analysis/Certificate.h"
 #include "mega/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -215,6 +216,8 @@ struct PlanMemoryPass : public mega::impl::PlanMemoryPassBase<PlanMemoryPass> {
       auto kernel = KernelOp::create(
           builder, program.getLoc(), program.getSymName(), target, workspace,
           llvm::alignTo(weights.getBytes(), kAlignment), weights.getRegions());
+      if (Attribute chain = program->getAttr(kBarrierChainAttrName))
+        kernel->setAttr(kBarrierChainAttrName, chain);
       kernel.getBody().takeBody(program.getBody());
       program.erase();
     }

@@ -5,6 +5,7 @@
 /// the phases, barriers, signals and waits that stand in the program, whoever
 /// put them there.
 
+#include "mega/Analysis/Dependence.h"
 #include "mega/Analysis/TileRelation.h"
 #include "mega/Transforms/Passes.h"
 
@@ -38,13 +39,6 @@ struct PlacedStage {
     return {0, int64_t(StageOp(op).getTiles().value_or(1))};
   }
 };
-
-StageDependence::Kind kindOf(const TileAccess &a, const TileAccess &b) {
-  using Kind = StageDependence::Kind;
-  return !a.isWrite  ? Kind::WriteAfterRead
-         : b.isWrite ? Kind::WriteAfterWrite
-                     : Kind::ReadAfterWrite;
-}
 
 bool mayConflict(const TileAccess &a, const TileAccess &b) {
   return a.resource == b.resource && (a.isWrite || b.isWrite);
@@ -139,7 +133,9 @@ private:
                                 << " times a step, expected once";
       for (ResetOp reset : resets)
         diag.attachNote(reset.getLoc()) << "a reset";
-      return diag;
+      for (WaitOp wait : waits)
+        diag.attachNote(wait.getLoc()) << "a wait";
+      return withSignals(diag, counters, signals);
     }
     return checkReset(resets.front(), counters, signals, waits);
   }
@@ -164,14 +160,25 @@ private:
       }
     for (int64_t tile = 0; tile < stage.tiles().end; ++tile) {
       int64_t counter = *evaluateAt(wait.getMap(), tile);
-      if (totals[counter] != static_cast<int64_t>(wait.getTarget()))
-        return wait.emitOpError("expects ")
-               << static_cast<int64_t>(wait.getTarget())
-               << " signals of counter " << counter << " of '"
-               << counters.getName() << "', which gets " << totals[counter]
-               << " in a step";
+      if (totals[counter] == static_cast<int64_t>(wait.getTarget()))
+        continue;
+      InFlightDiagnostic diag = wait.emitOpError("expects ")
+                                << static_cast<int64_t>(wait.getTarget())
+                                << " signals of counter " << counter << " of '"
+                                << counters.getName() << "', which gets "
+                                << totals[counter] << " in a step";
+      return withSignals(diag, counters, signals);
     }
     return success();
+  }
+
+  static LogicalResult withSignals(InFlightDiagnostic &diag,
+                                   CountersOp counters,
+                                   ArrayRef<SignalOp> signals) {
+    diag.attachNote(counters.getLoc()) << "the counters";
+    for (SignalOp signal : signals)
+      diag.attachNote(signal->getLoc()) << "a signal";
+    return diag;
   }
 
   LogicalResult checkReset(ResetOp reset, CountersOp counters,
@@ -341,10 +348,16 @@ private:
           return a.isWrite && a.resource == access.resource;
         });
       });
-      if (!written)
-        return access.op->emitOpError("reads ")
-               << describe(access.resource)
-               << ", expected an earlier stage to write it";
+      if (written)
+        continue;
+      InFlightDiagnostic diag = access.op->emitOpError("reads ")
+                                << describe(access.resource)
+                                << ", expected an earlier stage to write it";
+      for (Operation *user : buffer.getUsers())
+        if (isa<StoreOp>(user))
+          diag.attachNote(user->getLoc()) << "a later stage's write";
+      diag.attachNote(buffer.getLoc()) << "the buffer";
+      return diag;
     }
     return success();
   }

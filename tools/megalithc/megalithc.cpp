@@ -7,11 +7,13 @@
 #include "Output.h"
 
 #include "mega/Target/Machine.h"
+#include "mega/Transforms/ScheduleFile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -22,7 +24,7 @@ using namespace mega;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Emit { Mlir, Cuda, Ptx, Cubin, Bundle };
+enum class Emit { Mlir, Schedule, Cuda, Ptx, Cubin, Bundle };
 
 cl::OptionCategory category("megalithc options");
 cl::opt<std::string> input(cl::Positional, cl::Required,
@@ -38,6 +40,8 @@ cl::opt<std::string> machine("machine",
                              cl::cat(category));
 cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
                    cl::values(clEnumValN(Emit::Mlir, "mlir", "level-3 IR"),
+                              clEnumValN(Emit::Schedule, "schedule",
+                                         "schedule file for --schedule"),
                               clEnumValN(Emit::Cuda, "cuda", "CUDA C++"),
                               clEnumValN(Emit::Ptx, "ptx", "PTX text"),
                               clEnumValN(Emit::Cubin, "cubin", "GPU image"),
@@ -61,6 +65,10 @@ cl::opt<unsigned> waitLimit("wait-limit", cl::init(64),
                             cl::desc("tiles that one counter may stand for, "
                                      "with --sync=counters (default 64)"),
                             cl::cat(category));
+cl::opt<std::string>
+    schedule("schedule",
+             cl::desc("follow a schedule file (JSON) instead of choosing one"),
+             cl::cat(category));
 cl::opt<bool> prefetch("prefetch", cl::init(true),
                        cl::desc("ask L2 for rows of plain weights before "
                                 "each barrier (default on)"),
@@ -135,6 +143,10 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
     kernel.module->print(os);
     return writeFile(output, text + "\n");
   }
+  if (emit == Emit::Schedule)
+    return writeFile(
+        output,
+        llvm::formatv("{0:2}\n", toJson(extractSchedule(kernel.kernel))).str());
   if (emit == Emit::Cuda)
     return writeFile(output, kernel.emitted.source);
   auto program = compileImage(kernel, archs.front(),
@@ -146,6 +158,11 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
 }
 
 static llvm::Error run(MLIRContext &context) {
+  if (!schedule.empty() &&
+      (sync.getNumOccurrences() || waitLimit.getNumOccurrences()))
+    return llvm::createStringError(
+        "--schedule says what orders two stages, expected no --sync and no "
+        "--wait-limit beside it");
   auto target = chooseTarget(context);
   if (!target)
     return target.takeError();
@@ -155,7 +172,7 @@ static llvm::Error run(MLIRContext &context) {
     return llvm::createStringError("cannot read " + input);
   FailureOr<CompiledKernel> kernel =
       compileBlock(*block, *target, EmitterOptions{prefetch, instrument},
-                   ScheduleOptions{sync, waitLimit});
+                   ScheduleOptions{sync, waitLimit, schedule});
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
   if (printPhases)

@@ -22,6 +22,10 @@ struct TileRange {
 mlir::presburger::IntegerRelation sharedElements(const TileAccess &a,
                                                  const TileAccess &b);
 
+/// The same for one byte of the workspace; both are buffers with an offset.
+mlir::presburger::IntegerRelation sharedBytes(const TileAccess &a,
+                                              const TileAccess &b);
+
 /// { p -> c : signal(p - signallers.begin) = wait(c) }.
 mlir::presburger::IntegerRelation sameCounter(mlir::AffineMap signal,
                                               TileRange signallers,

@@ -10,6 +10,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <string>
+
 namespace mega {
 
 /// The grid barrier's counter comes first in the workspace, on its own.
@@ -23,6 +25,8 @@ struct ScheduleOptions {
   Synchronization sync = Synchronization::Barriers;
   /// Tiles that one counter may stand for.
   int64_t waitLimit = 64;
+  /// A schedule file to follow instead; empty for none.
+  std::string file;
 };
 
 #define GEN_PASS_DECL
