@@ -7,11 +7,13 @@
 #include "Output.h"
 
 #include "mega/Target/Machine.h"
+#include "mega/Transforms/ScheduleFile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -22,7 +24,7 @@ using namespace mega;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Emit { Mlir, Cuda, Ptx, Cubin, Bundle };
+enum class Emit { Mlir, Schedule, Cuda, Ptx, Cubin, Bundle };
 
 cl::OptionCategory category("megalithc options");
 cl::opt<std::string> input(cl::Positional, cl::Required,
@@ -38,6 +40,8 @@ cl::opt<std::string> machine("machine",
                              cl::cat(category));
 cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
                    cl::values(clEnumValN(Emit::Mlir, "mlir", "level-3 IR"),
+                              clEnumValN(Emit::Schedule, "schedule",
+                                         "schedule file for --schedule"),
                               clEnumValN(Emit::Cuda, "cuda", "CUDA C++"),
                               clEnumValN(Emit::Ptx, "ptx", "PTX text"),
                               clEnumValN(Emit::Cubin, "cubin", "GPU image"),
@@ -49,6 +53,22 @@ cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
                             cl::cat(category));
 cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
+cl::opt<Synchronization>
+    sync("sync", cl::desc("what may order two stages"),
+         cl::init(Synchronization::Barriers),
+         cl::values(clEnumValN(Synchronization::Barriers, "barriers",
+                               "grid barriers (default)"),
+                    clEnumValN(Synchronization::Counters, "counters",
+                               "grid barriers and counters")),
+         cl::cat(category));
+cl::opt<unsigned> waitLimit("wait-limit", cl::init(64),
+                            cl::desc("tiles that one counter may stand for, "
+                                     "with --sync=counters (default 64)"),
+                            cl::cat(category));
+cl::opt<std::string>
+    schedule("schedule",
+             cl::desc("follow a schedule file (JSON) instead of choosing one"),
+             cl::cat(category));
 cl::opt<bool> prefetch("prefetch", cl::init(true),
                        cl::desc("ask L2 for rows of plain weights before "
                                 "each barrier (default on)"),
@@ -128,6 +148,10 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
     kernel.module->print(os);
     return writeFile(output, text + "\n");
   }
+  if (emit == Emit::Schedule)
+    return writeFile(
+        output,
+        llvm::formatv("{0:2}\n", toJson(extractSchedule(kernel.kernel))).str());
   if (emit == Emit::Cuda)
     return writeFile(output, kernel.emitted.source);
   auto program = compileImage(kernel, archs.front(),
@@ -156,6 +180,11 @@ static llvm::Error run(MLIRContext &context) {
   auto shape = parseRing(ring);
   if (!shape)
     return shape.takeError();
+  if (!schedule.empty() &&
+      (sync.getNumOccurrences() || waitLimit.getNumOccurrences()))
+    return llvm::createStringError(
+        "--schedule says what orders two stages, expected no --sync and no "
+        "--wait-limit beside it");
   auto target = chooseTarget(context);
   if (!target)
     return target.takeError();
@@ -164,7 +193,8 @@ static llvm::Error run(MLIRContext &context) {
   if (!block)
     return llvm::createStringError("cannot read " + input);
   FailureOr<CompiledKernel> kernel = compileBlock(
-      *block, *target, EmitterOptions{prefetch, instrument, *shape});
+      *block, *target, EmitterOptions{prefetch, instrument, *shape},
+      ScheduleOptions{sync, waitLimit, schedule});
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
   if (printPhases)

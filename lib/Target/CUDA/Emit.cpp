@@ -135,6 +135,9 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
   std::string body, prefetch, comment;
   llvm::raw_string_ostream os(body), prefetchOs(prefetch);
   int64_t shared = 0, weights = 0;
+  for (Operation &op : phase.getBody().front())
+    if (isa<ResetOp>(op))
+      return op.emitOpError("has no emission, expected grid barriers only");
   auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
   bool several = stages.size() > 1;
   for (StageOp stage : stages) {
