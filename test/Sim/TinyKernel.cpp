@@ -13,12 +13,14 @@ std::string idiomText(const std::string &file) {
          readText(std::string(MEGALITH_DEVICE_DIR "/ptx/") + file);
 }
 
-static std::string textFor(const std::string &body, const std::string &idioms) {
+static std::string textFor(const std::string &body, const std::string &idioms,
+                           const std::string &ahead) {
   return "#ifndef MEGA_HOST_IDIOMS\n" + idiomText("bf16.cuh") +
-         idiomText("memory.cuh") + idioms +
+         idiomText("memory.cuh") + idiomText("place.cuh") + idioms +
          "#endif // MEGA_HOST_IDIOMS\n"
          "struct Params {\n"
-         "  const int *constants;\n  int *state, *output, *workspace;\n};\n"
+         "  const int *constants;\n  int *state, *output, *workspace;\n};\n" +
+         ahead +
          "extern \"C\" __global__ void __launch_bounds__(64, 1)\n"
          "tiny(const Params p) {\n"
          "  extern __shared__ __align__(128) mega::u8 shared[];\n" +
@@ -26,8 +28,10 @@ static std::string textFor(const std::string &body, const std::string &idioms) {
 }
 
 TinyKernel::TinyKernel(const std::string &body, SimShape shape,
-                       const std::string &idioms) {
-  auto kernel = SimKernel::compile(textFor(body, idioms));
+                       const std::string &idioms,
+                       const SimCompileOptions &options,
+                       const std::string &ahead) {
+  auto kernel = SimKernel::compile(textFor(body, idioms, ahead), options);
   EXPECT_TRUE(kernel) << kernel.status().message();
   if (!kernel)
     return;

@@ -218,7 +218,7 @@ void PhaseList::emitLoop(const EmitterOptions &options,
          << ", phase);\n";
   };
   os << "#pragma unroll 1\n  for (int phase = 0; phase < " << entries.size()
-     << "; ++phase) {\n";
+     << "; ++phase) {\n    mega::atPhase(phase);\n";
   stamp("Begin");
   os << "    switch (kPhases[phase].kind) {\n";
   for (auto [index, kind] : llvm::enumerate(kinds))

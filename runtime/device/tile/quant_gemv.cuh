@@ -91,6 +91,7 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
     double part[4] = {};
     double2 sum = {0, 0};
     while (here.left > 0) {
+      atTile(here.tile);
       const int units = here.length();
       const u8 *burst = ring.wait();
 #pragma unroll

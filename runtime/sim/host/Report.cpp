@@ -106,6 +106,8 @@ static std::string describePlace(const Place &place, const Frames &frames,
                            shortName(frame.function), frame.line);
     }
   }
+  if (place.phase == noPhase)
+    return words;
   words += fmt::format("\n    phase {}", place.phase);
   if (place.phase < text.phases.size())
     words += ": " + text.phases[place.phase];
@@ -124,7 +126,7 @@ static std::string describeThread(ThreadKey key, unsigned ctas) {
 static std::string missingOrder(const Finding &finding, unsigned ctas) {
   ThreadKey now = finding.now.thread, earlier = finding.earlier.thread;
   if (earlier.cta() >= ctas)
-    return "no wait on the copy's mbarrier";
+    return "no wait on the copy's mbarrier or group";
   if (now.cta() >= ctas)
     return now.cta() - ctas == earlier.cta()
                ? "the copy's issuer is not ordered after that access, or no "
