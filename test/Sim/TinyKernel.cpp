@@ -13,8 +13,9 @@ std::string idiomText(const std::string &file) {
          readText(std::string(MEGALITH_DEVICE_DIR "/ptx/") + file);
 }
 
-static std::string textFor(const std::string &body, const std::string &idioms,
-                           const std::string &ahead) {
+std::string TinyKernel::textFor(const std::string &body,
+                                const std::string &idioms,
+                                const std::string &ahead) {
   return "#ifndef MEGA_HOST_IDIOMS\n" + idiomText("bf16.cuh") +
          idiomText("memory.cuh") + idiomText("place.cuh") + idioms +
          "#endif // MEGA_HOST_IDIOMS\n"
@@ -30,11 +31,16 @@ static std::string textFor(const std::string &body, const std::string &idioms,
 TinyKernel::TinyKernel(const std::string &body, SimShape shape,
                        const std::string &idioms,
                        const SimCompileOptions &options,
-                       const std::string &ahead) {
-  auto kernel = SimKernel::compile(textFor(body, idioms, ahead), options);
+                       const std::string &ahead)
+    : TinyKernel(ofText(textFor(body, idioms, ahead), shape, options)) {}
+
+TinyKernel TinyKernel::ofText(const std::string &text, SimShape shape,
+                              const SimCompileOptions &options) {
+  TinyKernel tiny;
+  auto kernel = SimKernel::compile(text, options);
   EXPECT_TRUE(kernel) << kernel.status().message();
   if (!kernel)
-    return;
+    return tiny;
   constexpr uint64_t bytes = 1024;
   auto made =
       SimMachine::create(*kernel, shape,
@@ -44,7 +50,8 @@ TinyKernel::TinyKernel(const std::string &body, SimShape shape,
                           {"workspace", SimBuffer::Kind::Workspace, bytes}});
   EXPECT_TRUE(made) << made.status().message();
   if (made)
-    machine = std::move(*made);
+    tiny.machine = std::move(*made);
+  return tiny;
 }
 
 SimRun TinyKernel::run(SimOptions options) {

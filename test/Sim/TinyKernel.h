@@ -28,6 +28,12 @@ public:
                       const megalith::SimCompileOptions &options = {},
                       const std::string &ahead = "");
 
+  /// The same for text that `textFor` has made, and that was edited since.
+  static TinyKernel ofText(const std::string &text, megalith::SimShape shape,
+                           const megalith::SimCompileOptions &options);
+  static std::string textFor(const std::string &body, const std::string &idioms,
+                             const std::string &ahead = "");
+
   /// One launch; launches of one object are one history.
   megalith::SimRun run(megalith::SimOptions options = {});
 
@@ -38,6 +44,8 @@ public:
   int *state() { return reinterpret_cast<int *>(machine->data(1)); }
 
 private:
+  TinyKernel() = default;
+
   std::unique_ptr<megalith::SimMachine> machine;
 };
 

@@ -182,6 +182,7 @@ private:
     uint64_t value = 0;
     ThreadKey writer;
     uint32_t time = 0;
+    Place place;
     Clock released; ///< to everyone
     Clock visible;  ///< to everyone's asynchronous copies
     Clock narrow;   ///< to the threads of `narrowCta`
@@ -193,6 +194,7 @@ private:
   struct Variable {
     uint32_t bytes = 0;
     std::vector<Version> versions;
+    size_t lastStore = 0; ///< version that a store left, no read-modify-write
     std::vector<uint32_t> waiters; ///< thread indices
   };
 
@@ -237,7 +239,11 @@ private:
   const Version &load(Variable &at, uint64_t offset);
   void acquire(const Version &version, Order order, Scope scope);
   void append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
-              Order order, Scope scope);
+              Order order, Scope scope, const void *code);
+  /// Reports a store that no order keeps apart from other changes of the
+  /// variable: legal, but one of them is lost.
+  void checkLost(const Variable &at, uint64_t offset, AtomicOp op,
+                 const void *code);
   Mbarrier &mbarrier(const void *address, AtomicOp op, const void *code);
   /// Checks a copy and its accesses, and fills its target with poison. `sees`
   /// is what of the past the copy sees; null for the current thread's own.

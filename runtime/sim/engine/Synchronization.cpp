@@ -154,8 +154,34 @@ void Machine::acquire(const Version &version, Order order, Scope scope) {
     learns.join(version.narrow);
 }
 
+void Machine::checkLost(const Variable &at, uint64_t offset, AtomicOp op,
+                        const void *code) {
+  // A store against all changes since the last one; others against that.
+  const bool store = op == AtomicOp::Store;
+  const size_t end = store ? at.versions.size() : at.lastStore + 1;
+  for (size_t i = at.lastStore; i < end; ++i) {
+    const Version &earlier = at.versions[i];
+    if (earlier.writer == current->key ||
+        current->known.covers(earlier.writer, earlier.time))
+      continue;
+    Finding finding;
+    finding.kind = SimReport::Kind::Race;
+    finding.now = {current->key,
+                   {codeOf(code), current->phase},
+                   store ? "atomic store" : "atomic update"};
+    finding.hasEarlier = true;
+    finding.earlier = {earlier.writer, earlier.place,
+                       i == at.lastStore ? "atomic store" : "atomic update"};
+    finding.hasAddress = true;
+    finding.offset = offset;
+    finding.bytes = at.bytes;
+    report(std::move(finding));
+    return;
+  }
+}
+
 void Machine::append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
-                     Order order, Scope scope) {
+                     Order order, Scope scope, const void *code) {
   const bool wide = scope == Scope::Gpu || scope == Scope::System;
   Version next;
   // A read-modify-write carries on the release that it found; a store does not.
@@ -164,6 +190,9 @@ void Machine::append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
   next.value = value;
   next.writer = current->key;
   next.time = current->time;
+  next.place = {codeOf(code), current->phase};
+  if (op == AtomicOp::Store)
+    at.lastStore = at.versions.size();
   Clock gives = current->fenced;
   if (order == Order::Release || order == Order::AcquireRelease) {
     gives = current->known;
@@ -220,11 +249,18 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
       at.versions.emplace_back();
       at.versions.back().value = before;
     }
+    if (at.versions.back().value != before) {
+      // An ordinary write, which the shadow has checked, came between.
+      at.lastStore = at.versions.size();
+      at.versions.emplace_back();
+      at.versions.back().value = before;
+    }
     if (op == AtomicOp::Load) {
       const Version &version = load(at, offset);
       acquire(version, order, scope);
       return version.value;
     }
+    checkLost(at, offset, op, code);
     if (op != AtomicOp::Store)
       acquire(at.versions.back(), order, scope);
   }
@@ -256,8 +292,10 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
     break;
   }
   std::memcpy(address, &after, bytes);
+  if (bytes < 8)
+    after &= (uint64_t(1) << 8 * bytes) - 1;
   if (shadow)
-    append(at, offset, after, op, order, scope);
+    append(at, offset, after, op, order, scope, code);
   std::vector<uint32_t> waiters = std::move(at.waiters);
   at.waiters.clear();
   for (uint32_t index : waiters)

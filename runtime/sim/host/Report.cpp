@@ -132,6 +132,10 @@ static std::string missingOrder(const Finding &finding, unsigned ctas) {
                ? "the copy's issuer is not ordered after that access, or no "
                  "fence.proxy.async stands between"
                : "no acquire and proxy fence by the copy's issuer";
+  if (finding.now.what == std::string("atomic store") ||
+      finding.earlier.what == std::string("atomic store"))
+    return "an order between the store and the other change, of which one is "
+           "lost: two owners, or a barrier too few";
   if (now.cta() != earlier.cta())
     return "no release by the earlier CTA after its access reaches an acquire "
            "by the later CTA before its own: a grid barrier or a signal is "
