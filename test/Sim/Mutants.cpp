@@ -103,8 +103,11 @@ void Collector::opcodes(const std::string &kind, const std::string &from,
        it != end; ++it) {
     const std::string whole = (*it)[1];
     size_t part = whole.find("." + from);
-    if (part == std::string::npos || (part + 1 + from.size() < whole.size() &&
-                                      whole[part + 1 + from.size()] != '.'))
+    // The mbarrier's fence exists in one strength.
+    if (part == std::string::npos ||
+        whole.find("mbarrier_init") != std::string::npos ||
+        (part + 1 + from.size() < whole.size() &&
+         whole[part + 1 + from.size()] != '.'))
       continue;
     const size_t at = size_t(it->position(1)) + part + 1;
     std::string mutated = text;

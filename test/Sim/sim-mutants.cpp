@@ -2,7 +2,7 @@
 /// \file
 /// Shows that the simulator catches what it is for:
 ///
-///   sim-mutants BUNDLE EQUIVALENT [--every=N] [--jobs=N] [--only=TEXT]
+///   sim-mutants BUNDLE EQUIVALENT [--every=N] [--jobs=N] [--only=KIND,..]
 ///
 /// Makes the kernel wrong in one place at a time (Mutants.h), and runs each
 /// mutant for a history of launches under several policies and grids. A mutant
@@ -19,11 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -115,7 +117,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   size_t every = 1, jobs = 2;
-  std::string only;
+  std::set<std::string> only;
   bool verbose = false;
   for (int i = 3; i < argc; ++i) {
     if (std::strncmp(argv[i], "--every=", 8) == 0)
@@ -123,7 +125,11 @@ int main(int argc, char **argv) {
     else if (std::strncmp(argv[i], "--jobs=", 7) == 0)
       jobs = size_t(std::atoi(argv[i] + 7));
     else if (std::strncmp(argv[i], "--only=", 7) == 0)
-      only = argv[i] + 7;
+      for (std::istringstream kinds(argv[i] + 7); kinds.good();) {
+        std::string kind;
+        std::getline(kinds, kind, ',');
+        only.insert(kind);
+      }
     else if (std::strcmp(argv[i], "--verbose") == 0)
       verbose = true;
     else {
@@ -148,32 +154,36 @@ int main(int argc, char **argv) {
 
   auto start = std::chrono::steady_clock::now();
   auto kernel = SimKernel::compile(text, compile);
-  std::vector<History> wanted;
+  std::vector<History> right;
   for (const Launch &launch : launches) {
     History found = kernel ? block.run(*kernel, launch.ctas, optionsFor(launch))
                            : History{kernel.status(), {}, {}};
-    const bool same = wanted.empty() || launch.ctas != launches[0].ctas ||
-                      found.values == wanted[0].values;
+    const bool same = right.empty() || launch.ctas != launches[0].ctas ||
+                      found.values == right[0].values;
     if (!found.status.ok() || !same) {
       std::fprintf(stderr, "sim-mutants: error: the kernel itself fails: %s\n",
                    found.status.ok() ? "values depend on the schedule"
                                      : found.status.message().c_str());
       return 1;
     }
-    wanted.push_back(std::move(found));
+    right.push_back(std::move(found));
   }
 
+  auto wanted = [&](const std::string &name) {
+    return only.empty() || only.count(name.substr(0, name.find(' '))) != 0;
+  };
   std::vector<Mutant> mutants;
   std::vector<std::string> missing;
   size_t number = 0;
   for (Mutant &mutant : makeMutants(text, compile.capability, missing))
-    if (mutant.name.find(only) != std::string::npos && number++ % every == 0)
+    if (wanted(mutant.name) && number++ % every == 0)
       mutants.push_back(std::move(mutant));
   for (const std::string &line : missing)
     std::printf("%s\n", line.c_str());
   std::set<std::string> unseen;
-  if (every == 1 && only.empty())
-    unseen = equivalent;
+  if (every == 1)
+    std::copy_if(equivalent.begin(), equivalent.end(),
+                 std::inserter(unseen, unseen.end()), wanted);
 
   struct Running {
     size_t index;
@@ -192,7 +202,7 @@ int main(int argc, char **argv) {
       if (child == 0) {
         ::alarm(300);
         std::string note;
-        int outcome = judge(mutants[next], block, compile, wanted, note);
+        int outcome = judge(mutants[next], block, compile, right, note);
         note = note.substr(0, 4000);
         if (::write(ends[1], note.data(), note.size()) < 0)
           outcome = 1;
