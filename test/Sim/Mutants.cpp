@@ -42,6 +42,8 @@ private:
   size_t fence() const { return text.find("#endif // MEGA_HOST_IDIOMS"); }
   /// The function whose text holds position `at`.
   std::string functionAt(size_t at) const;
+  /// Whether the kernel uses the function that holds position `at`.
+  bool isCalled(const std::string &function, size_t at) const;
   void add(const std::string &kind, size_t at, const std::string &mutated);
 
   const std::string &text;
@@ -69,16 +71,29 @@ std::string Collector::functionAt(size_t at) const {
          (std::isalnum(static_cast<unsigned char>(text[begin - 1])) ||
           text[begin - 1] == '_'))
     --begin;
-  return withoutNumber(text.substr(begin, open - begin));
+  return text.substr(begin, open - begin);
+}
+
+bool Collector::isCalled(const std::string &function, size_t at) const {
+  if (function == "kernel")
+    return true;
+  // Behind the idioms there is also the definition of what stands there.
+  size_t needed = at < fence() ? 1 : 2;
+  for (size_t found = text.find(function, fence()); found != std::string::npos;
+       found = text.find(function, found + 1)) {
+    const char next = text[found + function.size()];
+    if ((next == '(' || next == '<') && --needed == 0)
+      return true;
+  }
+  return false;
 }
 
 void Collector::add(const std::string &kind, size_t at,
                     const std::string &mutated) {
   const std::string function = functionAt(at);
-  // An idiom that this kernel does not use.
-  if (at < fence() && text.find(function + "(", fence()) == std::string::npos)
+  if (!isCalled(function, at))
     return;
-  std::string name = kind + " " + function;
+  std::string name = kind + " " + withoutNumber(function);
   name += " #" + std::to_string(++numbers[name]);
   mutants.push_back({name, mutated, {}});
 }

@@ -44,9 +44,10 @@ struct Launch {
   SimPolicy policy;
   uint64_t seed;
 };
-/// With one CTA, every warp's run is as long as it gets.
+/// Several grids, lest a CTA happens to read only what it wrote itself. With
+/// one CTA, every warp's run is as long as it gets.
 const Launch launches[] = {{5, SimPolicy::RoundRobin, 0},
-                           {5, SimPolicy::Random, 1},
+                           {7, SimPolicy::Random, 1},
                            {1, SimPolicy::RoundRobin, 0}};
 
 } // namespace
@@ -158,12 +159,9 @@ int main(int argc, char **argv) {
   for (const Launch &launch : launches) {
     History found = kernel ? block.run(*kernel, launch.ctas, optionsFor(launch))
                            : History{kernel.status(), {}, {}};
-    const bool same = right.empty() || launch.ctas != launches[0].ctas ||
-                      found.values == right[0].values;
-    if (!found.status.ok() || !same) {
+    if (!found.status.ok()) {
       std::fprintf(stderr, "sim-mutants: error: the kernel itself fails: %s\n",
-                   found.status.ok() ? "values depend on the schedule"
-                                     : found.status.message().c_str());
+                   found.status.message().c_str());
       return 1;
     }
     right.push_back(std::move(found));
