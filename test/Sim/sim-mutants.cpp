@@ -2,7 +2,7 @@
 /// \file
 /// Shows that the simulator catches what it is for:
 ///
-///   sim-mutants BUNDLE EQUIVALENT [--every=N] [--jobs=N] [--only=KIND,..]
+///   sim-mutants BUNDLE EQUIVALENT [--every=N] [--jobs=N] [--only=NAME,..]
 ///
 /// Makes the kernel wrong in one place at a time (Mutants.h), and runs each
 /// mutant for a history of launches under several policies and grids. A mutant
@@ -11,6 +11,7 @@
 /// mutant | reason" a line, with the block's name or * for every block, and
 /// @sm_80 behind it for the form before sm_90. Fails if any other mutant
 /// survives, if a listed one is caught, or if the kernel itself does not pass.
+/// NAME is a mutant's, or a kind's.
 
 #include "Golden.h"
 #include "Mutants.h"
@@ -168,7 +169,8 @@ int main(int argc, char **argv) {
   }
 
   auto wanted = [&](const std::string &name) {
-    return only.empty() || only.count(name.substr(0, name.find(' '))) != 0;
+    return only.empty() || only.count(name) != 0 ||
+           only.count(name.substr(0, name.find(' '))) != 0;
   };
   std::vector<Mutant> mutants;
   std::vector<std::string> missing;

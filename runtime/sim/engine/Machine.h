@@ -134,7 +134,7 @@ private:
     uint64_t waitOffset = 0;
     uint32_t waitBytes = 0;
     const char *waitWhat = "";
-    Until waitUntil = Until::Equal;
+    Until waitUntil = Until::AtLeast;
     uint64_t waitTarget = 0;
     uint32_t wakeups = 0;
     // The variable that it read or wrote last, and the version that it met.

@@ -362,8 +362,6 @@ std::string Machine::describeVariable(const Thread &waiter) const {
   case Until::AtLeast:
     return words +
            fmt::format("{}, expected at least {}", value, waiter.waitTarget);
-  case Until::Equal:
-    return words + fmt::format("{}, expected {}", value, waiter.waitTarget);
   }
   return words;
 }

@@ -41,7 +41,6 @@ enum class Until : unsigned char {
   BitSet,   ///< bit number `target` is set
   BitClear, ///< bit number `target` is not set
   AtLeast,  ///< the value is `target` or more, unsigned
-  Equal,    ///< the value is `target`
 };
 
 enum class ShuffleKind : unsigned char { Index, Up, Down, Xor };
