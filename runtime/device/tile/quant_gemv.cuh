@@ -15,11 +15,18 @@ template <int kWarps> struct GemvScratch {
   int first[kWarps], last[kWarps]; ///< tiles that a warp's run touches
 };
 
+/// Length of the first chunk of `steps`: at most a tile for each warp, and no
+/// tile is in two chunks, for a chunk's sums are a CTA's only ones.
+template <int kSteps, int kWarps>
+__device__ __forceinline__ int chunkLength(Range steps) {
+  return min((steps.begin / kSteps + kWarps) * kSteps, steps.end) - steps.begin;
+}
+
 /// The run of warp `threadIdx.x / 32` in the first chunk of `steps`, as
 /// quantGemv will walk it.
 template <int kSteps, int kWarps>
 __device__ __forceinline__ Range warpRun(Range steps) {
-  const int length = min(kWarps * kSteps, steps.end - steps.begin);
+  const int length = chunkLength<kSteps, kWarps>(steps);
   const Range own = share(length, threadIdx.x / 32, kWarps);
   return {steps.begin + own.begin, steps.begin + own.end};
 }
@@ -77,8 +84,8 @@ quantGemv(Range steps, const Activation<kLevels, kLength> &x,
   using Cursor = BurstCursor<kSteps, kSegment, kSets, kBurst>;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 
-  for (int chunk = steps.begin; chunk < steps.end; chunk += kWarps * kSteps) {
-    const int length = min(kWarps * kSteps, steps.end - chunk);
+  for (int chunk = steps.begin, length; chunk < steps.end; chunk += length) {
+    length = chunkLength<kSteps, kWarps>({chunk, steps.end});
     const Range run = warpRun<kSteps, kWarps>({chunk, steps.end});
     const int firstTile = run.begin / kSteps;
     if (lane == 0) {
