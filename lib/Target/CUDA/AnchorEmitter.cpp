@@ -553,7 +553,8 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
     return at(value, "(head * " + str(keys) + " + i)");
   };
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
-     << "; tile += gridDim.x) {\n    if (tile != int(blockIdx.x))\n"
+     << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
+     << "    if (tile != int(blockIdx.x))\n"
      << "      __syncthreads(); // the last tile's sums were read\n"
      << "    const int head = tile / " << strips << ", first = tile % "
      << strips << " * " << strip << ";\n"
@@ -596,8 +597,9 @@ void StageEmitter::emitLatentQuery(LatentQueryOp op) {
                      model.threads() / 32 * 128 * 4);
   std::string out = pointerTo(storeOf(op.getResult()).getBuffer());
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
-     << "; tile += gridDim.x) {\n    const int head = tile / " << weight.steps()
-     << ", step = tile % " << weight.steps() << ";\n"
+     << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
+        "    const int head = tile / "
+     << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
      << "    mega::latentQuery<" << model.threads() << ", " << keys << ", "
      << weight.sets << ">(\n        [&](int i) { return "
      << at(op.getQ(), "(head * " + str(width) + " + i)") << "; }, " << scratch
@@ -707,8 +709,9 @@ void StageEmitter::emitLatentValue(LatentValueOp op) {
               context + " : 0.0f";
   std::string perChunk = "(i * " + str(heads) + " + head)";
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
-     << "; tile += gridDim.x) {\n    const int head = tile / " << weight.steps()
-     << ", step = tile % " << weight.steps() << ";\n"
+     << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
+        "    const int head = tile / "
+     << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
      << "    mega::latentValue<" << model.threads() << ", " << chunks << ", "
      << columns << ", " << weight.sets
      << ">(\n        min(int(gridDim.x), int(p.position) + 1),\n"

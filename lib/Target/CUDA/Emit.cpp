@@ -20,23 +20,25 @@ using namespace mlir;
 using namespace mega;
 
 namespace mega::detail {
-/// The device building blocks, embedded by CMake in include order.
+/// The device building blocks, embedded by CMake in include order; names have
+/// the folder, as in ptx/bf16.cuh.
 std::vector<std::pair<std::string_view, std::string_view>> deviceFiles();
 } // namespace mega::detail
 
 /// The building blocks without their license lines and file comments' fences.
 static void emitDeviceCode(llvm::raw_ostream &os) {
-  // What wraps machine instructions comes first; a host that brings its own
+  // Idioms, the folder ptx, come first; a host that brings its own
   // versions of those defines MEGA_HOST_IDIOMS and compiles the rest as it is.
   bool inIdioms = true;
   os << "#ifndef MEGA_HOST_IDIOMS\n";
   for (auto [name, text] : mega::detail::deviceFiles()) {
     StringRef rest(text.data(), text.size());
-    if (inIdioms && !rest.contains("asm")) {
+    auto [folder, file] = StringRef(name.data(), name.size()).split('/');
+    if (inIdioms && folder != "ptx") {
       os << "#endif // MEGA_HOST_IDIOMS\n\n";
       inIdioms = false;
     }
-    os << "//===----- " << name << " -----===//\n\n";
+    os << "//===----- " << file << " -----===//\n\n";
     while (!rest.empty()) {
       auto [line, tail] = rest.split('\n');
       rest = tail;
@@ -262,7 +264,7 @@ void PhaseList::emitLoop(const EmitterOptions &options,
   os << "  const auto *const phases = reinterpret_cast<const Phase "
         "*>(tables);\n"
      << "#pragma unroll 1\n  for (int phase = 0; phase < " << entries.size()
-     << "; ++phase) {\n";
+     << "; ++phase) {\n    mega::atPhase(phase);\n";
   stamp("Begin");
   os << "    switch (phases[phase].kind) {\n";
   for (auto [index, kind] : llvm::enumerate(kinds))

@@ -124,6 +124,7 @@ quantGemv(Stream stream, const Activation<kLevels, kLength> &x,
 #pragma unroll 1
     while (left > 0) {
       if (burst == 0) {
+        atTile((run.end - left) / kSteps);
         burst = Stream::burst(step, left);
         at = ring.wait();
       }
