@@ -240,10 +240,13 @@ UnitList StageEmitter::unitList(int64_t tiles, int64_t steps, int64_t segment,
 
 void StageEmitter::emitStream(const UnitList &list,
                               const std::string &address) {
-  os << "  const auto unit = [&](int tile, int step) -> const mega::u8 * {\n"
+  unit = unit.empty() ? "unit" : fresh("unit");
+  stream = stream.empty() ? "stream" : fresh("stream");
+  os << "  const auto " << unit
+     << " = [&](int tile, int step) -> const mega::u8 * {\n"
      << address << "  };\n  mega::UnitStream<" << list.steps << ", "
      << list.segment << ", " << list.units << ", mega::Unit<" << list.sets
-     << ">::kBytes, " << model.threads() << "> stream(";
+     << ">::kBytes, " << model.threads() << "> " << stream << "(";
   if (list.split)
     os << "mega::shareSteps(" << list.tiles * list.steps << "));\n";
   else
@@ -255,9 +258,9 @@ void StageEmitter::emitGemv(const UnitList &list, bool scaled,
   std::string scratch = declareGemvScratch();
   os << "  mega::quantGemv<" << list.steps << ", "
      << (scaled ? list.segment : 0) << ", " << list.sets << ", "
-     << model.threads() << ">(\n        stream, " << x.shared << ", " << scratch
-     << ", ring, unit, [&](int row) { return " << scale << "; },\n"
-     << "        [&](int tile, int row, const float *sums) {\n";
+     << model.threads() << ">(\n        " << stream << ", " << x.shared << ", "
+     << scratch << ", ring, " << unit << ", [&](int row) { return " << scale
+     << "; },\n        [&](int tile, int row, const float *sums) {\n";
 }
 
 UnitList StageEmitter::linearList(SmallVector<LinearOp> linears) const {

@@ -136,32 +136,30 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
   PhaseArguments arguments;
   std::string body, prefetch, comment;
   llvm::raw_string_ostream os(body), prefetchOs(prefetch);
-  int64_t shared = 0, weights = 0;
-  for (Operation &op : phase.getBody().front())
-    if (isa<ResetOp>(op))
-      return op.emitOpError("has no emission, expected grid barriers only");
+  for (ResetOp reset : phase.getBody().getOps<ResetOp>()) {
+    auto counters = reset.getCounters().getDefiningOp<CountersOp>();
+    os << "  if (blockIdx.x == 0)\n    for (int i = threadIdx.x; i < "
+       << counters.getCount() << "; i += " << model.threads()
+       << ")\n      mega::Counter::reset(reinterpret_cast<mega::u32 *>("
+          "p.workspace + "
+       << arguments.add(counters.getName(), *counters.getOffset()) << ") + i * "
+       << kCounterStride / 4 << ");\n";
+  }
   auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
-  bool several = stages.size() > 1;
+  StageEmitter emitter(model, arguments, os);
+  emitter.begin(phase);
   for (StageOp stage : stages) {
-    if (shared != 0)
-      os << "  __syncthreads(); // shared memory changes hands\n";
-    // Stages of one phase name their variables independently.
-    if (several)
-      os << "  {\n";
-    StageEmitter emitter(model, arguments, os);
+    if (stage != stages.front())
+      os << "  // " << toComment(stage.getName()) << "\n";
     if (failed(emitter.emit(stage)))
       return failure();
-    if (several)
-      os << "  }\n";
     StageEmitter(model, arguments, prefetchOs).emitRowPrefetch(stage);
-    shared = std::max(shared, emitter.getSharedBytes());
-    weights += emitter.getWeightBytes();
     std::string location = describeLocation(stage.getLoc());
     comment += (comment.empty() ? "" : "; ") + toComment(stage.getName()) +
                (location.empty() ? "" : " (" + location + ")");
   }
-  result.sharedBytes = std::max(result.sharedBytes, shared);
-  result.phaseBytes.push_back(weights);
+  result.sharedBytes = std::max(result.sharedBytes, emitter.getSharedBytes());
+  result.phaseBytes.push_back(emitter.getWeightBytes());
 
   size_t kind = 0;
   while (kind < kinds.size() &&

@@ -253,7 +253,7 @@ void StageEmitter::sharePieces(Value value) {
     for (int64_t k = 0; k < count; ++k)
       forEach(k, piece(source, array + "[" + str(k) + "]", "    "), exists);
     if (streamedFor == value && first + kBatch * threads >= pieces) {
-      os << "  stream.fill(ring, unit);\n";
+      os << "  " << stream << ".fill(ring, " << unit << ");\n";
       streamedFor = nullptr;
     }
     for (int64_t k = 0; k < count; ++k)
@@ -327,10 +327,73 @@ void StageEmitter::shareIfNeeded(Value value) {
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// True if `b`, of a later stage than `a`, computes the same from memory that
+/// nobody in the phase writes after `a` read it.
+static bool isSameValue(Value a, Value b, PhaseOp phase) {
+  if (a == b)
+    return true;
+  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+  if (!x || !y || x->getName() != y->getName() ||
+      cast<OpResult>(a).getResultNumber() !=
+          cast<OpResult>(b).getResultNumber() ||
+      isa<AnchorOpInterface>(x))
+    return false;
+  if (isa<LoadOp, LoadSumOp>(x))
+    for (Operation *user : x->getOperand(0).getUsers())
+      if (isa<StoreOp>(user) && user->getParentOfType<PhaseOp>() == phase &&
+          !user->getParentOp()->isBeforeInBlock(x->getParentOp()))
+        return false;
+  return OperationEquivalence::isEquivalentTo(
+      x, y, [&](Value l, Value r) { return success(isSameValue(l, r, phase)); },
+      /*markEquivalent=*/nullptr, OperationEquivalence::IgnoreLocations);
+}
+
+const PrologueValue *StageEmitter::findShared(Value value) const {
+  StageOp stage = value.getDefiningOp()->getParentOfType<StageOp>();
+  // In program order, so that the text is the same each time.
+  for (StageOp earlier : PhaseOp(phase).getBody().getOps<StageOp>()) {
+    if (earlier == stage)
+      return nullptr;
+    for (Operation &op : earlier.getBody().front())
+      for (Value candidate : op.getResults()) {
+        auto known = values.find(candidate);
+        if (known != values.end() && !known->second.shared.empty() &&
+            isSameValue(candidate, value, phase))
+          return &known->second;
+      }
+  }
+  return nullptr;
+}
+
+void StageEmitter::begin(PhaseOp op) { phase = op; }
+
+void StageEmitter::placeStage(StageOp stage) {
+  bool first = true, reached = false, ringAhead = false, keeps = false;
+  for (StageOp later : phase.getBody().getOps<StageOp>()) {
+    reached |= later == stage;
+    if (reached) {
+      ringAhead |= KernelModel::usesRing(later);
+      for (Operation &op : later.getBody().front())
+        for (Value result : op.getResults())
+          keeps |= findShared(result) != nullptr;
+    } else {
+      first = false;
+    }
+  }
+  if (keeps)
+    return;
+  // Nobody takes anything from the stages before.
+  if (!first)
+    os << "  __syncthreads(); // shared memory changes hands\n";
+  values.clear();
+  peakBytes = getSharedBytes();
+  ringLent = !ringAhead;
+  sharedBytes = ringAhead ? model.ringBytes() : model.ringBarrierBytes();
+}
+
 LogicalResult StageEmitter::emit(StageOp stage) {
-  bool usesRing = KernelModel::usesRing(stage);
-  if (usesRing)
-    sharedBytes = model.ringBytes();
+  placeStage(stage);
+  emitWholeWaits(stage);
   if (auto linears = KernelModel::quantLinears(stage); !linears.empty()) {
     emitLinearStream(linears);
     streamedFor = linears.front().getX();
@@ -349,15 +412,24 @@ LogicalResult StageEmitter::emit(StageOp stage) {
           llvm::none_of(op.getOperands(), isAnchored))
         emitPrologueOp(&op);
   sync();
+  emitTileWaits(stage);
   if (failed(emitAnchors(stage)))
     return failure();
-  // The ring's slots were lent to this stage.
-  if (!usesRing)
+  emitSignals(stage);
+  bool last = !isa_and_nonnull<StageOp>(stage->getNextNode());
+  if (ringLent && last)
     os << "  mega::fenceAsyncProxy();\n";
   return success();
 }
 
 void StageEmitter::emitPrologueOp(Operation *op) {
+  if (op->getNumResults() == 1 &&
+      isa<RankedTensorType>(op->getResult(0).getType()))
+    if (const PrologueValue *known = findShared(op->getResult(0))) {
+      PrologueValue same = *known;
+      values[op->getResult(0)] = std::move(same);
+      return;
+    }
   TypeSwitch<Operation *>(op)
       .Case([&](LoadOp load) { emitLoad(load); })
       .Case([&](LoadSumOp load) { emitLoadSum(load); })
@@ -544,7 +616,7 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
        << "),\n      [&](int i, float (&v)[" << kPieceElements << "]) {\n"
        << piece("i", "v", "        ") << keep << "      },\n      [&] {";
     if (streamedFor == op.getResult()) {
-      os << " stream.fill(ring, unit); ";
+      os << " " << stream << ".fill(ring, " << unit << "); ";
       streamedFor = nullptr;
     }
     os << "});\n";

@@ -71,8 +71,13 @@ public:
   /// Emits the statements of `stage`, indented for a function body.
   mlir::LogicalResult emit(StageOp stage);
 
+  /// The stages of one phase are emitted one after another by one emitter: what
+  /// an earlier one put into shared memory, and nobody writes in between, a
+  /// later one takes from there. Called first.
+  void begin(PhaseOp phase);
+
   /// Shared memory that the stage uses, in bytes.
-  int64_t getSharedBytes() const { return sharedBytes; }
+  int64_t getSharedBytes() const { return std::max(peakBytes, sharedBytes); }
 
   /// Weight bytes that all CTAs together read in the stage.
   int64_t getWeightBytes() const { return weightBytes; }
@@ -151,6 +156,34 @@ private:
   StoreOp storeOf(mlir::Value value) const;
 
   //===--------------------------------------------------------------------===//
+  // Counters (CounterEmitter.cpp)
+  //===--------------------------------------------------------------------===//
+
+  /// Which tiles of an anchor are this CTA's: from a run of a list, or every
+  /// gridDim.x-th.
+  struct OwnTiles {
+    int64_t count;     ///< tiles of the anchor
+    int64_t first;     ///< number of its first in the list
+    int64_t steps;     ///< of a tile that the run counts
+    std::string range; ///< the run's C expression; empty: every gridDim.x-th
+  };
+  OwnTiles ownTiles(mlir::Operation *anchor) const;
+  /// Opens two blocks in which `tile` is an own tile of the anchor and `steps`
+  /// how much of it, thread by thread or for all.
+  void emitOwnTiles(const OwnTiles &own, bool byThread);
+  void emitWholeWaits(StageOp stage);
+  void emitTileWaits(StageOp stage);
+  void emitSignals(StageOp stage);
+  std::string counterAddress(mlir::Value counters, mlir::AffineMap map,
+                             llvm::StringRef tile);
+
+  /// What an earlier stage of the phase knows as the same value, in shared
+  /// memory.
+  const PrologueValue *findShared(mlir::Value value) const;
+  /// Decides where `stage` may put what it shares.
+  void placeStage(StageOp stage);
+
+  //===--------------------------------------------------------------------===//
   // Names and memory
   //===--------------------------------------------------------------------===//
 
@@ -187,8 +220,13 @@ private:
   /// Stores to shared memory that wait for their loads.
   llvm::SmallVector<std::string> lateStores;
   bool pendingSync = false;
+  PhaseOp phase;
+  bool ringLent = false; ///< the ring's slots hold something else
+  /// Names of the current stage's unit address and stream.
+  std::string unit, stream;
   int64_t arrays = 0; ///< arrays loaded so far, each by another warp
   int64_t sharedBytes;
+  int64_t peakBytes = 0; ///< of earlier stages of the phase
   int64_t weightBytes = 0;
   unsigned nextName = 0;
 };
