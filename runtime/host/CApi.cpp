@@ -8,6 +8,8 @@
 #include "mega/runtime/Instance.h"
 #include "mega/runtime/Manifest.h"
 
+#include "mega/abi/Kernel.h"
+
 using namespace megalith;
 
 struct megalith_bundle {
@@ -93,7 +95,53 @@ std::string nameOf(const char *name) {
 
 } // namespace
 
+static_assert(int(ImageOrigin::Cubin) == MEGALITH_ORIGIN_CUBIN &&
+              int(ImageOrigin::Ptx) == MEGALITH_ORIGIN_PTX &&
+              int(ImageOrigin::Compiled) == MEGALITH_ORIGIN_COMPILED &&
+              int(ImageOrigin::Cached) == MEGALITH_ORIGIN_CACHED);
+
+#define MEGALITH_TEXT_OF(value) #value
+#define MEGALITH_TEXT(value) MEGALITH_TEXT_OF(value)
+
 uint32_t megalith_version(void) { return MEGALITH_VERSION; }
+
+const char *megalith_version_string(void) {
+  return MEGALITH_TEXT(MEGALITH_VERSION_MAJOR) "." MEGALITH_TEXT(
+      MEGALITH_VERSION_MINOR) "." MEGALITH_TEXT(MEGALITH_VERSION_PATCH);
+}
+
+uint32_t megalith_bundle_format(void) { return MEGA_ABI_VERSION; }
+
+const char *megalith_status_name(megalith_status status) {
+  switch (status) {
+#define MEGALITH_NAME(value)                                                   \
+  case value:                                                                  \
+    return #value;
+    MEGALITH_NAME(MEGALITH_OK)
+    MEGALITH_NAME(MEGALITH_INVALID_ARGUMENT)
+    MEGALITH_NAME(MEGALITH_NOT_FOUND)
+    MEGALITH_NAME(MEGALITH_IO_ERROR)
+    MEGALITH_NAME(MEGALITH_BAD_FORMAT)
+    MEGALITH_NAME(MEGALITH_UNSUPPORTED_VERSION)
+    MEGALITH_NAME(MEGALITH_MISMATCH)
+    MEGALITH_NAME(MEGALITH_NO_DRIVER)
+    MEGALITH_NAME(MEGALITH_NO_KERNEL)
+    MEGALITH_NAME(MEGALITH_RESOURCE_LIMIT)
+    MEGALITH_NAME(MEGALITH_NOT_READY)
+    MEGALITH_NAME(MEGALITH_CAPACITY)
+    MEGALITH_NAME(MEGALITH_DRIVER_ERROR)
+    MEGALITH_NAME(MEGALITH_INTERNAL)
+    MEGALITH_NAME(MEGALITH_TIMEOUT)
+#undef MEGALITH_NAME
+  }
+  return "unknown status";
+}
+
+size_t megalith_dtype_bytes(megalith_dtype dtype) {
+  if (dtype < MEGALITH_U8 || dtype > MEGALITH_F32)
+    return 0;
+  return size_t(dtypeBits(DType(dtype)) / 8);
+}
 
 const char *megalith_last_error(void) { return lastError.c_str(); }
 
@@ -227,6 +275,34 @@ megalith_status megalith_instance_create(const megalith_bundle *bundle,
   });
 }
 
+megalith_status megalith_instance_share(const megalith_instance *instance,
+                                        int64_t cache_capacity_rows,
+                                        megalith_instance **shared) {
+  return call([&] {
+    expectNotNull(instance, "instance");
+    expectNotNull(shared, "shared");
+    *shared = new megalith_instance{
+        take(instance->instance->share(cache_capacity_rows))};
+  });
+}
+
+megalith_status megalith_instance_get_info(const megalith_instance *instance,
+                                           megalith_instance_info *info) {
+  return call([&] {
+    expectNotNull(instance, "instance");
+    expectNotNull(info, "info");
+    const Instance &source = *instance->instance;
+    const Manifest &manifest = source.bundle().manifest;
+    info->device_name = source.deviceName().c_str();
+    info->arch = source.arch().c_str();
+    info->device = source.device();
+    info->origin = megalith_origin(source.origin());
+    info->ctas = source.grid();
+    info->threads = manifest.threads;
+    info->shared_bytes = manifest.sharedBytes;
+  });
+}
+
 megalith_status megalith_instance_destroy(megalith_instance *instance) {
   return call([&] { delete instance; });
 }
@@ -339,6 +415,21 @@ megalith_status megalith_step(megalith_instance *instance, const void *input,
 megalith_status megalith_step_host(megalith_instance *instance,
                                    const void *input, void *output) {
   return call([&] { check(instanceOf(instance).stepHost(input, output)); });
+}
+
+megalith_status megalith_wait(megalith_instance *instance, void *stream,
+                              uint32_t milliseconds) {
+  return call([&] {
+    check(instanceOf(instance).wait(stream,
+                                    std::chrono::milliseconds(milliseconds)));
+  });
+}
+
+megalith_status megalith_set_watchdog(megalith_instance *instance,
+                                      uint32_t milliseconds) {
+  return call([&] {
+    instanceOf(instance).setWatchdog(std::chrono::milliseconds(milliseconds));
+  });
 }
 
 megalith_status megalith_read_probe(megalith_instance *instance,

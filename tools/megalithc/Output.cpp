@@ -5,11 +5,13 @@
 #include "Output.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -68,7 +70,8 @@ static llvm::Error checkOnlyBundleFiles(StringRef path) {
        entry != end && !error; entry.increment(error)) {
     StringRef name = llvm::sys::path::filename(entry->path());
     bool ours = name == "manifest.json" || name == "kernel.cu" ||
-                (name.starts_with("kernel.") && name.ends_with(".cubin"));
+                (name.starts_with("kernel.") &&
+                 (name.ends_with(".cubin") || name.ends_with(".ptx")));
     if (!ours)
       return llvm::createStringError(
           "bundle " + path + " also holds " + name +
@@ -78,7 +81,8 @@ static llvm::Error checkOnlyBundleFiles(StringRef path) {
 }
 
 llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
-                              ArrayRef<std::string> archs) {
+                              ArrayRef<std::string> archs,
+                              ArrayRef<std::string> ptxArchs) {
   // "name/" is the same directory; what lies beside it does not start inside.
   while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
     path = path.drop_back();
@@ -99,10 +103,31 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
                        program->stackBytes});
     files.emplace_back(file, std::move(program->image));
   }
-  llvm::json::Value manifest = makeManifest(
-      kernel.kernel, kernel.facts(), targets, std::move(kernel.relaxations));
-  files.emplace_back("manifest.json", llvm::formatv("{0:2}\n", manifest).str());
+  llvm::json::Array ptx;
+  for (const std::string &arch : ptxArchs) {
+    // NVRTC is asked for the same architecture under its other name.
+    std::string sm = "sm_" + StringRef(arch).split('_').second.str();
+    auto program = compileImage(kernel, sm, megalith::NvrtcImage::Ptx);
+    if (!program)
+      return program.takeError();
+    std::string file = "kernel." + arch + ".ptx";
+    ptx.push_back(llvm::json::Object{{"arch", arch}, {"file", file}});
+    files.emplace_back(file, std::move(program->image));
+  }
   files.emplace_back("kernel.cu", kernel.emitted.source);
+  llvm::json::Object manifest = makeManifest(
+      kernel.kernel, kernel.facts(), targets, std::move(kernel.relaxations));
+  if (!ptx.empty())
+    manifest["ptx"] = std::move(ptx);
+  llvm::json::Object digests;
+  for (const auto &[name, content] : files)
+    digests[name] =
+        llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(content)),
+                    /*LowerCase=*/true);
+  manifest["files"] = std::move(digests);
+  files.emplace_back(
+      "manifest.json",
+      llvm::formatv("{0:2}\n", llvm::json::Value(std::move(manifest))).str());
 
   // Beside the target, so that the final rename is one step.
   llvm::SmallString<128> beside;

@@ -23,10 +23,12 @@ compileImage(const CompiledKernel &kernel, llvm::StringRef arch,
              megalith::NvrtcImage image);
 
 /// Writes a bundle directory (docs/bundle-format.md) with one cubin for each of
-/// `archs`, all from the same source. The directory appears whole or not at
+/// `archs` ("sm_90a") and one PTX text for each of `ptxArchs` ("compute_80"),
+/// all from the same source. The directory appears whole or not at
 /// all; one that is there and is a bundle is replaced.
 llvm::Error writeBundle(llvm::StringRef path, CompiledKernel &kernel,
-                        llvm::ArrayRef<std::string> archs);
+                        llvm::ArrayRef<std::string> archs,
+                        llvm::ArrayRef<std::string> ptxArchs = {});
 
 } // namespace mega
 

@@ -34,6 +34,11 @@ cl::list<std::string> archs("arch", cl::CommaSeparated,
                                      "(default sm_90a, or the machine "
                                      "file's)"),
                             cl::cat(category));
+cl::list<std::string> ptxArchs(
+    "ptx", cl::CommaSeparated,
+    cl::desc("also put PTX into the bundle, such as compute_80, for devices "
+             "that none of --arch fits"),
+    cl::cat(category));
 cl::opt<std::string> machine("machine",
                              cl::desc("machine file (JSON) instead of the "
                                       "shipped one for --arch"),
@@ -125,6 +130,27 @@ static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
   return merged;
 }
 
+/// --ptx names virtual architectures, each once, and is a bundle's.
+static llvm::Error checkPtxArchs() {
+  if (!ptxArchs.empty() && emit != Emit::Bundle)
+    return llvm::createStringError(
+        "--ptx is for a bundle, expected --emit=bundle");
+  for (auto [index, arch] : llvm::enumerate(ptxArchs)) {
+    llvm::StringRef digits = arch;
+    bool known = digits.consume_front("compute_");
+    digits.consume_back("a");
+    unsigned capability;
+    if (!known || digits.getAsInteger(10, capability) || capability < 80)
+      return llvm::createStringError("--ptx names '" + arch +
+                                     "', expected one like compute_80, not "
+                                     "below that");
+    if (llvm::is_contained(llvm::ArrayRef(&ptxArchs[0], index), arch))
+      return llvm::createStringError("--ptx names " + arch +
+                                     " twice, expected each once");
+  }
+  return llvm::Error::success();
+}
+
 static llvm::Error writeOutput(CompiledKernel &kernel) {
   bool single = emit == Emit::Ptx || emit == Emit::Cubin;
   if (single && archs.size() != 1)
@@ -140,7 +166,8 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
           "a bundle cannot go to standard output, expected -o DIRECTORY");
     return writeBundle(
         output, kernel,
-        llvm::SmallVector<std::string>(archs.begin(), archs.end()));
+        llvm::SmallVector<std::string>(archs.begin(), archs.end()),
+        llvm::SmallVector<std::string>(ptxArchs.begin(), ptxArchs.end()));
   }
   if (emit == Emit::Mlir) {
     std::string text;
@@ -177,6 +204,8 @@ static llvm::Expected<std::optional<RingShape>> parseRing(StringRef text) {
 }
 
 static llvm::Error run(MLIRContext &context) {
+  if (llvm::Error error = checkPtxArchs())
+    return error;
   auto shape = parseRing(ring);
   if (!shape)
     return shape.takeError();
