@@ -341,9 +341,12 @@ Status Instance::bindState(const std::string &name, uint64_t address,
       fail(MEGALITH_CAPACITY,
            "cache {}: {} rows are fewer than the position, {}", quote(name),
            usable / desc.unitBytes, impl->position);
-    CurrentContext current(impl->device);
-    impl->synchronize();
-    slot.owned.release();
+    if (slot.owned.address() != 0) {
+      // Steps in flight may still use what is freed.
+      CurrentContext current(impl->device);
+      impl->synchronize();
+      slot.owned.release();
+    }
     slot.address = address;
     slot.bytes = usable;
     impl->parameter.setState(size_t(&slot - impl->states.data()), address);

@@ -331,9 +331,15 @@ TEST_F(InstanceTest, CallerOwnedStates) {
   expectFailure(i->bindState("kv", address, 32), MEGALITH_CAPACITY,
                 {"2 rows are fewer than the position, 3"});
 
+  // Nothing is freed when the caller's memory takes the place of the caller's.
+  int waits = device().calls["cuCtxSynchronize"];
+  EXPECT_OK(i->bindState("kv", address, sizeof(memory)));
+  EXPECT_EQ(device().calls["cuCtxSynchronize"], waits);
+
   size_t allocations = device().allocations.size();
   EXPECT_OK(i->bindState("S", address, 24));
   EXPECT_EQ(device().allocations.size(), allocations - 1);
+  EXPECT_GT(device().calls["cuCtxSynchronize"], waits);
   i.reset();
   device().allocations.erase(address);
 }

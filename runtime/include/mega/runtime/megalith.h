@@ -233,7 +233,9 @@ MEGALITH_API megalith_status megalith_get_state(megalith_instance *instance,
 /**
  * Makes `device_pointer` (16-byte aligned) the state's memory, in place of
  * what the instance allocated, which is freed. It stays the caller's and must
- * outlive the instance or the next bind. Contents are taken as they are.
+ * outlive the steps that use it. Contents are taken as they are. Waits only if
+ * it frees: a launched step keeps the addresses it was launched with, so a
+ * caller may switch between several sequences' states without waiting.
  *
  * `bytes` is its size: at least the state's for a fixed one; for a cache it
  * sets how many rows fit, at least one and no fewer than the position. The
