@@ -22,7 +22,8 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.getcwd(), os.path.join(HERE, "vendor")]
+sys.path.insert(0, os.getcwd())
+sys.path.append(os.path.join(HERE, "vendor"))  # PyYAML, where it is missing
 
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402

@@ -188,7 +188,8 @@ class BlockModule(torch.nn.Module):
             if child is None:
                 child = module._modules[part] = torch.nn.Module()
             module = child
-        tensor = torch.zeros(weight.shape, dtype=weight.dtype)
+        # Touches no memory before something is loaded.
+        tensor = torch.empty(weight.shape, dtype=weight.dtype)
         if weight.is_parameter:
             tensor = torch.nn.Parameter(tensor, requires_grad=False)
             module._parameters[leaf] = tensor
