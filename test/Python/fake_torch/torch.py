@@ -112,6 +112,17 @@ class Tensor:
         copy.device = _device(target)
         return copy
 
+    def view(self, *shape):
+        shape = tuple(shape[0]) if len(shape) == 1 else shape
+        assert self.is_contiguous()
+        return self.as_strided(shape, _strides(shape))
+
+    def bfloat16(self):
+        return self.to(bfloat16)
+
+    def __repr__(self):
+        return f"tensor({list(self.shape)}, {self.dtype}, {self.device})"
+
     # For tests.
     def bytes(self):
         return ctypes.string_at(self.data_ptr(), self.nbytes)
@@ -150,6 +161,24 @@ def empty(*shape, dtype=float32, device=None):
 
 
 zeros = empty
+randn = empty
+
+
+def frombuffer(data, dtype):
+    tensor = empty(len(data) // dtype.size, dtype=dtype)
+    return tensor.fill(bytes(data))
+
+
+def from_dlpack(array):
+    """Memory of another library, which it keeps alive."""
+    capsule = array.__dlpack__(stream=cuda.current_stream().cuda_stream)
+    assert array.__dlpack_device__() == (2, 0)
+    kind = {"bf16": bfloat16, "f32": float32}[array.dtype]
+    storage = ctypes.c_char.from_address(array.data_ptr())
+    tensor = Tensor(storage, 0, array.shape, _strides(array.shape), kind,
+                    device("cuda:0"))
+    tensor.capsule = capsule
+    return tensor
 
 
 def empty_like(tensor):
@@ -163,7 +192,9 @@ def inference_mode(mode=True):
 
 no_grad = inference_mode
 _C = SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: 0x5000 + ordinal)
-cuda = SimpleNamespace(current_device=lambda: 0)
+cuda = SimpleNamespace(
+    current_device=lambda: 0,
+    current_stream=lambda ordinal=0: SimpleNamespace(cuda_stream=0))
 
 
 def Parameter(tensor, requires_grad=True):
