@@ -192,10 +192,10 @@ FailureOr<TorchModule> mega::emitTorchModule(ModuleOp module,
 
   llvm::raw_string_ostream os(result.module);
   os << "# One decode step of block " << literal(block.getSymName())
-     << " as a torch module. Written by megalithc\n# from "
-     << literal(source)
-     << "; edits are lost when it is written again. The kernel is in\n"
-        "# bundle/kernel.cu, to read, and in bundle/*.cubin, to run.\n"
+     << " as a torch module. Written by\n# megalithc from " << literal(source)
+     << "; edits are lost when it is written again. The\n"
+        "# kernel is in bundle/kernel.cu, to read, and in bundle/*.cubin, to "
+        "run.\n"
         "#\n"
         "# hidden in:  "
      << vector(block.getArgumentTypes()[0]) << "\n# hidden out: "
