@@ -19,7 +19,7 @@ from .bundle import Bundle, Tensor
 from .errors import (BadFormat, CapacityError, DriverError, InternalError,
                      InvalidArgument, IoError, MegalithError, Mismatch,
                      NoDriver, NoKernel, NotFound, NotReady, ResourceLimit,
-                     UnsupportedVersion)
+                     Timeout, UnsupportedVersion)
 from .instance import DeviceArray, Instance, load
 
 __version__ = "0.1.0"
@@ -28,5 +28,6 @@ __all__ = [
     "BadFormat", "Bundle", "CapacityError", "DeviceArray", "DriverError",
     "Instance", "InternalError", "InvalidArgument", "IoError",
     "MegalithError", "Mismatch", "NoDriver", "NoKernel", "NotFound",
-    "NotReady", "ResourceLimit", "Tensor", "UnsupportedVersion", "load",
+    "NotReady", "ResourceLimit", "Tensor", "Timeout", "UnsupportedVersion",
+    "load",
 ]

@@ -90,12 +90,18 @@ class InternalError(MegalithError):
     status = 13
 
 
+class Timeout(MegalithError):
+    """The device was not done in time; the message says where it is."""
+
+    status = 14
+
+
 _BY_STATUS: Dict[int, Type[MegalithError]] = {
     error.status: error
     for error in (InvalidArgument, NotFound, IoError, BadFormat,
                   UnsupportedVersion, Mismatch, NoDriver, NoKernel,
                   ResourceLimit, NotReady, CapacityError, DriverError,
-                  InternalError)
+                  InternalError, Timeout)
 }
 
 
