@@ -69,6 +69,20 @@ cl::opt<std::string> runtimeLibrary(
     cl::cat(category));
 } // namespace
 
+/// --emit=torch.
+static llvm::Error writeTorch(ModuleOp block, CompiledKernel &kernel,
+                              const char *argv0) {
+  if (output == "-")
+    return llvm::createStringError("a torch module cannot go to standard "
+                                   "output, expected -o DIRECTORY");
+  auto library = findRuntimeLibrary(runtimeLibrary, argv0);
+  if (!library)
+    return library.takeError();
+  return writeTorchFolder(
+      output, block, llvm::sys::path::filename(input), kernel,
+      llvm::SmallVector<std::string>(archs.begin(), archs.end()), *library);
+}
+
 /// One target that all of `--arch` can run: the largest grid, the smallest
 /// shared memory.
 static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
@@ -108,19 +122,6 @@ static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
         std::min(merged.getSharedBytes(), target->getSharedBytes()));
   }
   return merged;
-}
-
-static llvm::Error writeTorch(ModuleOp block, CompiledKernel &kernel,
-                              const char *argv0) {
-  if (output == "-")
-    return llvm::createStringError("a torch module cannot go to standard "
-                                   "output, expected -o DIRECTORY");
-  auto library = findRuntimeLibrary(runtimeLibrary, argv0);
-  if (!library)
-    return library.takeError();
-  return writeTorchFolder(
-      output, block, llvm::sys::path::filename(input), kernel,
-      llvm::SmallVector<std::string>(archs.begin(), archs.end()), *library);
 }
 
 static llvm::Error writeOutput(ModuleOp block, CompiledKernel &kernel,
