@@ -148,11 +148,11 @@ class PackageTest(unittest.TestCase):
         wrong = self.weights()
         wrong["a.w.zeros"] = HostArray(bytes(480), "<f4", (5, 24))
         with self.fails(megalith.Mismatch,
-                        "'a.w.zeros': dtype is f32, expected bf16"):
+                        "'a.w.zeros': dtype is F32, expected BF16"):
             block.bind(wrong)
         wrong["a.w.zeros"] = HostArray(bytes(240), "<u2", (24, 5))
         with self.fails(megalith.Mismatch,
-                        r"shape is \[24, 5\], expected \[5, 24\]"):
+                        "shape is 24x5, expected 5x24"):
             block.bind(wrong)
         wrong["a.w.zeros"] = HostArray(bytes(480), "<u2", (5, 24), (96, 4))
         with self.fails(ValueError, "'a.w.zeros' is not contiguous"):
@@ -175,6 +175,73 @@ class PackageTest(unittest.TestCase):
         self.assertEqual(
             ctypes.string_at(self.kernel.header.weights, 32),
             support.weight_bytes()["norm"])
+
+    def packed(self, block):
+        block.step_host(memoryview(bytes(32)).cast("H"))
+        return ctypes.string_at(self.kernel.header.weights, 5152)
+
+    def test_weights_are_all_or_nothing(self):
+        block = megalith.load(self.path, capacity=4)
+        self.addCleanup(block.close)
+        bad = self.weights()
+        bad["a.w.zeros"] = HostArray(support.bf16([1] * 119 + [16]), "<V2",
+                                     (5, 24))
+        with self.fails(megalith.Mismatch, "zero point 119 is 16, expected"):
+            block.bind(bad)
+        with self.fails(megalith.NotReady, "4 of 4"):
+            block.check_ready()
+        block.bind(self.weights())
+        self.assertEqual(self.packed(block), self.packed(self.bound()))
+
+    def test_parts_are_kept(self):
+        """What waits for the rest of its region is the library's own copy."""
+        block = megalith.load(self.path, capacity=4)
+        self.addCleanup(block.close)
+        weights = self.weights()
+        codes = bytearray(support.weight_bytes()["a.w.w_q"])
+        block.bind({"a.w.w_q": memoryview(codes).cast("B", (80, 24))})
+        codes[:] = bytes(len(codes))
+        del weights["a.w.w_q"]
+        block.bind(weights)
+        self.assertEqual(self.packed(block), self.packed(self.bound()))
+
+    def test_bind_weights_by_hand(self):
+        """What the package never asks of the library."""
+        from megalith._library import WeightEntry, check, library
+        block = megalith.load(self.path, capacity=4)
+        self.addCleanup(block.close)
+        data = (ctypes.c_char * 32)()
+        shape = (ctypes.c_int64 * 1)(16)
+
+        def bind(*entries):
+            listed = (WeightEntry * len(entries))(*entries)
+            check(library().megalith_bind_weights(block._live(), listed,
+                                                  len(entries)))
+        at = ctypes.addressof(data)
+        good = WeightEntry(b"norm", at, 32, shape, 1, 2)
+        for bad, text in (
+                ((WeightEntry(b"other", at, 32, shape, 1, 2),),
+                 "no tensor 'other'"),
+                ((good, good), "tensor 'norm' is given twice"),
+                ((WeightEntry(None, at, 32, shape, 1, 2),), "name is null"),
+                ((WeightEntry(b"norm", None, 32, shape, 1, 2),),
+                 "data is null"),
+                ((WeightEntry(b"norm", at, 32, None, 1, 2),),
+                 "shape is null"),
+                ((WeightEntry(b"norm", at, 32, shape, 9, 2),),
+                 "rank is 9, expected 0..8"),
+                ((WeightEntry(b"norm", at, 32, shape, 1, 4),),
+                 "unknown dtype 4"),
+                ((WeightEntry(b"norm", at, 30, shape, 1, 2),),
+                 "30 bytes do not fit BF16")):
+            with self.subTest(text), self.fails(megalith.MegalithError, text):
+                bind(*bad)
+        bind()
+        with self.fails(megalith.NotReady, "4 of 4"):
+            block.check_ready()
+        bind(good)
+        with self.fails(megalith.NotReady, "3 of 4"):
+            block.check_ready()
 
     def test_weights_of_a_file(self):
         data = support.weight_bytes()
@@ -241,9 +308,9 @@ class PackageTest(unittest.TestCase):
                 (HostArray(data, "<V2", (16,)), megalith.Mismatch,
                  "hidden is on cpu, expected cuda:0"),
                 (CudaArray(data, "<V2", (4, 4)), megalith.Mismatch,
-                 r"'hidden': shape is \[4, 4\], expected \[16\]"),
+                 "'hidden': shape is 4x4, expected 16"),
                 (CudaArray(data, "<f2", (16,)), megalith.Mismatch,
-                 "dtype is <f2, expected bf16"),
+                 "dtype is <f2, expected BF16"),
                 (hidden.address + 2, megalith.InvalidArgument,
                  "multiple of 16"),
                 (0, megalith.InvalidArgument, "null"),
@@ -303,7 +370,7 @@ class PackageTest(unittest.TestCase):
                 method("x")
         with self.fails(megalith.CapacityError, "5 rows are above"):
             block.set_state("1.kv", memoryview(bytes(80)).cast("H", (5, 8)))
-        with self.fails(megalith.Mismatch, r"\[2, 4\], expected \[-1, 8\]"):
+        with self.fails(megalith.Mismatch, r"2x4, expected \?x8"):
             block.set_state("1.kv", memoryview(bytes(16)).cast("H", (2, 4)))
         self.assertEqual(len(block.probe("ids")), 16)
         with self.fails(megalith.NotFound, "no probe 'x'"):

@@ -29,6 +29,14 @@ class TensorInfo(ctypes.Structure):
                 ("shape", c_int64 * _MAX_RANK)]
 
 
+class WeightEntry(ctypes.Structure):
+    """megalith_weight."""
+
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("bytes", c_size_t),
+                ("shape", POINTER(c_int64)), ("rank", c_int32),
+                ("dtype", c_int)]
+
+
 _INFO = POINTER(TensorInfo)
 _OUT = POINTER(c_void_p)
 _PROTOTYPES = {
@@ -46,8 +54,7 @@ _PROTOTYPES = {
     "bundle_probe": (c_void_p, c_size_t, _INFO),
     "instance_create": (c_void_p, c_int, c_int64, _OUT),
     "instance_destroy": (c_void_p,),
-    "bind_weight": (c_void_p, c_char_p, c_int, c_int32, POINTER(c_int64),
-                    c_void_p, c_size_t),
+    "bind_weights": (c_void_p, POINTER(WeightEntry), c_size_t),
     "bind_safetensors": (c_void_p, c_char_p, c_char_p),
     "weights_ready": (c_void_p,),
     "set_state": (c_void_p, c_char_p, c_void_p, c_size_t),

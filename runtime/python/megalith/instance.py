@@ -10,7 +10,8 @@ from ctypes import byref, c_int64, c_void_p
 from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _arrays, _dlpack, _driver
-from ._library import DTYPE_CODES, check, library, name_bytes
+from ._library import (DTYPE_CODES, WeightEntry, check, library,
+                       name_bytes)
 from .bundle import Bundle, PathLike, Tensor
 from .errors import InvalidArgument, Mismatch, NotFound
 
@@ -146,6 +147,16 @@ def _stream_value(stream: Any) -> int:
                     "address, None, or a stream of torch or CuPy")
 
 
+def _dtype_text(dtype: str) -> str:
+    """As the library's messages have it."""
+    return dtype.upper() if dtype in DTYPE_CODES else dtype
+
+
+def _shape_text(shape: Tuple[int, ...]) -> str:
+    """As the library's messages have it."""
+    return "x".join("?" if dim == -1 else str(dim) for dim in shape) or "scalar"
+
+
 class Instance:
     """A bundle on a CUDA device.
 
@@ -181,10 +192,7 @@ class Instance:
         checkpoints work; several calls may give a part each. Dtypes and shapes
         must be the bundle's (`bundle.tensors`); uint16 arrays are taken as the
         bits of bf16. Each tensor is copied and packed once: later changes to
-        the arrays do not reach the block.
-
-        A file is all or nothing; a mapping is checked as a whole first, and
-        then given tensor by tensor, in the bundle's order.
+        the arrays do not reach the block. All or nothing.
         """
         if isinstance(weights, (str, os.PathLike)):
             check(self._library.megalith_bind_safetensors(
@@ -200,14 +208,17 @@ class Instance:
                 f"{prefix!r}, is a weight of block {self.bundle.block!r}")
         for tensor, array in found:
             self._matching(tensor, array)
-        for tensor, array in found:
-            # Device memory is copied one tensor at a time.
+        entries = (WeightEntry * len(found))()
+        kept = []
+        for entry, (tensor, array) in zip(entries, found):
             memory = _arrays.host_copy(self._matching(tensor, array))
             shape = (c_int64 * max(len(tensor.shape), 1))(*tensor.shape)
-            check(self._library.megalith_bind_weight(
-                self._live(), name_bytes(tensor.name),
-                DTYPE_CODES[tensor.dtype], len(tensor.shape), shape,
-                memory.pointer, memory.nbytes))
+            kept.append((memory, shape))
+            entry.name, entry.data = name_bytes(tensor.name), memory.pointer
+            entry.bytes, entry.shape = memory.nbytes, shape
+            entry.rank, entry.dtype = len(tensor.shape), DTYPE_CODES[tensor.dtype]
+        check(self._library.megalith_bind_weights(self._live(), entries,
+                                                  len(entries)))
 
     def check_ready(self) -> None:
         """Raises NotReady, listing the tensors, unless all weights are there."""
@@ -392,13 +403,13 @@ class Instance:
         if dtype == "u16" and tensor.dtype == "bf16":
             dtype = "bf16"
         if dtype != tensor.dtype:
-            raise Mismatch(f"{what}: dtype is {dtype}, expected "
-                           f"{tensor.dtype}")
+            raise Mismatch(f"{what}: dtype is {_dtype_text(dtype)}, expected "
+                           f"{_dtype_text(tensor.dtype)}")
         shape = memory.shape
         if (shape[1:] != tensor.shape[1:] or len(shape) != len(tensor.shape)
                 if tensor.is_cache else shape != tensor.shape):
-            raise Mismatch(f"{what}: shape is {list(shape)}, expected "
-                           f"{list(tensor.shape)}")
+            raise Mismatch(f"{what}: shape is {_shape_text(shape)}, expected "
+                           f"{_shape_text(tensor.shape)}")
         return memory._replace(dtype=dtype)
 
     def _on_device(self, memory: _arrays.Memory, what: str) -> None:
