@@ -375,6 +375,29 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual(tuple(state[1]["kv"].shape), (2, 8))
 
 
+    def test_outputs_are_apart(self):
+        """Outputs are made by the lot; no two of them share memory."""
+        module = self.loaded()
+        hidden, state = self.hidden(), module.new_state()
+        outs = [module.step(hidden, state)[0] for _ in range(200)]
+        addresses = sorted(out.data_ptr() for out in outs)
+        self.assertTrue(all(address % 16 == 0 for address in addresses))
+        self.assertTrue(all(b - a >= 32
+                            for a, b in zip(addresses, addresses[1:])))
+        self.assertTrue(all(contents(out) == contents(hidden)
+                            for out in outs))
+        # A lot belongs to a stream.
+        streams = runtime._raw_stream
+        try:
+            runtime._raw_stream = lambda ordinal: 0x6000
+            out, _ = module.step(hidden, state)
+        finally:
+            runtime._raw_stream = streams
+        self.assertEqual(self.kernel.stream, 0x6000)
+        self.assertGreaterEqual(abs(out.data_ptr() - outs[-1].data_ptr()), 32)
+        self.assertEqual(module._taken.outputs.stream, 0x6000)
+
+
 class WithoutCachesTest(unittest.TestCase):
     """Blocks of other forms: no cache, f32 out of another shape, states at the
     root and at numbers with gaps."""
@@ -386,7 +409,7 @@ class WithoutCachesTest(unittest.TestCase):
         manifest["states"] = [{"name": "S", "dtype": "f32", "shape": [2, 3]},
                               {"name": "7.T.0", "dtype": "f32", "shape": [4]},
                               {"name": "9", "dtype": "f32", "shape": [4]}]
-        manifest["output"] = {"dtype": "f32", "shape": [4, 2]}
+        manifest["output"] = {"dtype": "f32", "shape": [3, 3]}
         manifest["in_place"] = False
 
         class Sample(runtime.BlockModule):
@@ -408,8 +431,9 @@ class WithoutCachesTest(unittest.TestCase):
         for step in range(3):
             out, state = module.step(hidden, state)
             self.assertEqual(kernel.header.position, step)
+            self.assertEqual(out.data_ptr() % 16, 0)
             self.assertEqual((tuple(out.shape), out.dtype),
-                             ((4, 2), torch.float32))
+                             ((3, 3), torch.float32))
         module.step(hidden, state, position=40)
         self.assertEqual(kernel.header.position, 40)
         module.step(hidden, state)

@@ -238,7 +238,7 @@ def costs(cfg, model):
         taken = model._taken
         torch.cuda.synchronize()
         for name, call in (
-                ("empty_like", lambda: torch.empty_like(hidden)),
+                ("64 outputs", lambda: taken.outputs.make(0)),
                 ("as_strided", lambda: buffer.as_strided((99, 512), (512, 1))),
                 ("current stream", lambda: runtime._raw_stream(0)),
                 ("data_ptr", hidden.data_ptr),

@@ -24,6 +24,7 @@ output, and one launch. Clone what you want to keep.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -89,11 +90,46 @@ class _Cache:
         self.strides = buffer.stride()
 
 
+class _Outputs:
+    """Fresh output vectors, made by the lot: that is far cheaper than one by
+    one. Each is the caller's; a lot's memory goes with its last vector."""
+
+    __slots__ = ("shape", "dtype", "device", "left", "stream")
+    _LOT = 64
+
+    def __init__(self, shape: Tuple[int, ...], dtype: torch.dtype,
+                 device: torch.device) -> None:
+        self.shape = tuple(shape)
+        self.dtype = dtype
+        self.device = device
+        self.left: List[torch.Tensor] = []
+        self.stream = 0
+
+    def make(self, stream: int) -> None:
+        """A lot, for steps on the current stream, `stream`: memory of torch's
+        belongs to one. Vectors start at multiples of 16 bytes, as the kernel
+        wants."""
+        self.stream = stream
+        count = 1
+        unit = 16 // torch.empty(0, dtype=self.dtype).element_size()
+        for dim in self.shape:
+            count *= dim
+        with torch.inference_mode(False), torch.no_grad():
+            lot = torch.empty((self._LOT, -(-count // unit) * unit),
+                              dtype=self.dtype, device=self.device)
+            if count % unit:
+                self.left = [row[:count].view(self.shape)
+                             for row in lot.unbind(0)]
+            else:
+                self.left = list(lot.view((self._LOT,) + self.shape).unbind(0))
+
+
 class _Taken:
     """The state that the next step uses if it gets it again. A plain object:
     setting attributes of a Module is slow."""
 
-    __slots__ = ("state", "held", "caches", "rows", "room", "last")
+    __slots__ = ("state", "held", "caches", "rows", "room", "last", "outputs",
+                 "handle")
 
     def __init__(self) -> None:
         self.state: Any = None
@@ -105,6 +141,9 @@ class _Taken:
         self.room = 0
         #: The last step's output, if it may be the next one's input.
         self.last: Optional[torch.Tensor] = None
+        self.outputs: Optional[_Outputs] = None
+        #: The megalith_instance.
+        self.handle = 0
 
     def is_(self, state: Any) -> bool:
         """Whether `state` is as the last step left it, with room for a row."""
@@ -125,6 +164,9 @@ class _Taken:
             view = cache.buffer.as_strided((rows,) + cache.row, cache.strides)
             view._megalith_buffer = cache.buffer
             cache.holder[cache.key] = cache.view = view
+
+
+_version_of = operator.attrgetter("_version")
 
 
 def _current_stream(device: int) -> int:
@@ -162,12 +204,17 @@ class BlockModule(torch.nn.Module):
         self._like_input = output[1:] == self._input[1:]
         self._output_dtype = _NAMES[output.dtype]
         self._launch = library().megalith_step
+        self._bind = library().megalith_bind_state
+        self._set_position = library().megalith_set_position
+        self._entries = [(entry, name_bytes(entry.name), entry.is_cache)
+                         for entry in self.state_table]
         self._device: Optional[torch.device] = None
         self._ordinal = 0
         self._instance: Optional[Instance] = None
-        # (holder, name, tensor, version) of every weight when last packed.
-        self._packed: Optional[List[Tuple[Any, ...]]] = None
+        # Holders, keys, tensors and versions of the weights when last packed.
+        self._packed: Optional[Tuple[List[Any], ...]] = None
         self._taken = _Taken()
+        self._outputs: Optional[_Outputs] = None
         # Tensors of inference mode have no version counter.
         with torch.inference_mode(False):
             self._places = [self._register(w) for w in self.weight_table]
@@ -214,10 +261,11 @@ class BlockModule(torch.nn.Module):
     def _is_packed(self) -> bool:
         if self._instance is None or self._packed is None:
             return False
-        for holder, key, tensor, version in self._packed:
-            if holder[key] is not tensor or tensor._version != version:
-                return False
-        return True
+        # Once a sequence, and in its first token's way: at C's speed.
+        holders, keys, tensors, versions = self._packed
+        return (all(map(operator.is_, map(operator.getitem, holders, keys),
+                        tensors))
+                and list(map(_version_of, tensors)) == versions)
 
     def prepare(self) -> "BlockModule":
         """Packs the weights onto the device, unless what lies there is what
@@ -241,8 +289,11 @@ class BlockModule(torch.nn.Module):
                        for name in self._bundle.tensors})
         instance.check_ready()
         self._instance = instance
-        self._packed = [(holder, key, holder[key], holder[key]._version)
-                        for _, holder, key in self._places]
+        holders = [holder for _, holder, _ in self._places]
+        keys = [key for _, _, key in self._places]
+        tensors = list(map(operator.getitem, holders, keys))
+        self._packed = (holders, keys, tensors,
+                        list(map(_version_of, tensors)))
         return self
 
     def release(self) -> None:
@@ -303,25 +354,21 @@ class BlockModule(torch.nn.Module):
                 holder = holder.setdefault(key, {})
             shape = entry.shape
             if entry.is_cache:
-                buffer = self._new_buffer(entry, capacity, device)
-                holder[entry.path[-1]] = self._view(buffer, 0)
+                holder[entry.path[-1]] = self._new_cache(entry, 0, capacity,
+                                                         device)
             else:
                 holder[entry.path[-1]] = torch.zeros(shape, dtype=entry.dtype,
                                                      device=device)
         return _as_lists(root)
 
     @staticmethod
-    def _new_buffer(entry: State, rows: int,
-                    device: torch.device) -> torch.Tensor:
-        # Plain tensors, so that views know their buffer.
-        with torch.inference_mode(False), torch.no_grad():
-            return torch.empty((rows,) + entry.shape[1:], dtype=entry.dtype,
-                               device=device)
-
-    @staticmethod
-    def _view(buffer: torch.Tensor, rows: int) -> torch.Tensor:
-        """The first rows, which can be told from anybody else's tensor."""
-        view = buffer.narrow(0, 0, rows)
+    def _new_cache(entry: State, rows: int, room: int,
+                   device: torch.device) -> torch.Tensor:
+        """The first rows of a buffer with room; `_megalith_buffer`, which no
+        other tensor has, is the whole."""
+        buffer = torch.empty((room,) + entry.shape[1:], dtype=entry.dtype,
+                             device=device)
+        view = buffer.as_strided((rows,) + entry.shape[1:], buffer.stride())
         view._megalith_buffer = buffer
         return view
 
@@ -335,7 +382,7 @@ class BlockModule(torch.nn.Module):
         taken = _Taken()
         held, fixed, caches = taken.held, [], []
         rows, first = None, ""
-        for entry in self.state_table:
+        for entry, name, is_cache in self._entries:
             holder = state
             for key in entry.path[:-1]:
                 inner = _entry(holder, key, entry)
@@ -343,11 +390,17 @@ class BlockModule(torch.nn.Module):
                 holder = inner
             key = entry.path[-1]
             tensor = _entry(holder, key, entry)
-            _expect(tensor, entry, device)
-            if not entry.is_cache:
-                fixed.append((entry, holder, key, tensor))
+            if (not isinstance(tensor, torch.Tensor)
+                    or tensor.dtype is not entry.dtype
+                    or tensor.device != device
+                    or (tensor.shape[1:] != entry.shape[1:]
+                        or len(tensor.shape) != len(entry.shape)
+                        if is_cache else tensor.shape != entry.shape)):
+                _refuse(tensor, entry, device)
+            if not is_cache:
+                fixed.append((name, holder, key, tensor))
                 continue
-            caches.append((entry, holder, key, tensor))
+            caches.append((name, entry, holder, key, tensor))
             if rows is None:
                 rows, first = tensor.shape[0], entry.label
             elif tensor.shape[0] != rows:
@@ -362,34 +415,43 @@ class BlockModule(torch.nn.Module):
 
         # From here on the instance changes, so until the end no state is ours.
         self._taken = _Taken()
-        bind = library().megalith_bind_state
+        bind = self._bind
         handle = instance._live()
-        check(library().megalith_set_position(handle, 0))
-        for entry, holder, key, tensor in fixed:
+        check(self._set_position(handle, 0))
+        for name, holder, key, tensor in fixed:
             if not tensor.is_contiguous() or tensor.data_ptr() % 16:
                 tensor = tensor.clone(memory_format=torch.contiguous_format)
                 holder[key] = tensor
-            check(bind(handle, name_bytes(entry.name), tensor.data_ptr(),
-                       tensor.nbytes))
+            status = bind(handle, name, tensor.data_ptr(), tensor.nbytes)
+            if status:
+                check(status)
             held.append((holder, key, tensor))
         room = None
-        for entry, holder, key, tensor in caches:
-            buffer = getattr(tensor, "_megalith_buffer", None)
-            if buffer is None or buffer.shape[0] <= rows or (
-                    buffer.data_ptr() != tensor.data_ptr()):
-                buffer = self._new_buffer(
-                    entry, rows + max(rows // 2, _SPARE_ROWS), device)
-                buffer[:rows].copy_(tensor)
-                tensor = holder[key] = self._view(buffer, rows)
-            check(bind(handle, name_bytes(entry.name), buffer.data_ptr(),
-                       buffer.nbytes))
-            taken.caches.append(_Cache(holder, key, tensor, buffer))
-            room = (buffer.shape[0] if room is None
-                    else min(room, buffer.shape[0]))
-        check(library().megalith_set_position(handle, rows))
+        # Plain tensors, whatever mode the caller is in.
+        with torch.inference_mode(False), torch.no_grad():
+            for name, entry, holder, key, tensor in caches:
+                buffer = getattr(tensor, "_megalith_buffer", None)
+                if buffer is None or buffer.shape[0] <= rows or (
+                        buffer.data_ptr() != tensor.data_ptr()):
+                    ours = self._new_cache(
+                        entry, rows, rows + max(rows // 2, _SPARE_ROWS),
+                        device)
+                    ours.copy_(tensor)
+                    tensor = holder[key] = ours
+                    buffer = ours._megalith_buffer
+                check(bind(handle, name, buffer.data_ptr(), buffer.nbytes))
+                taken.caches.append(_Cache(holder, key, tensor, buffer))
+                room = (buffer.shape[0] if room is None
+                        else min(room, buffer.shape[0]))
+        check(self._set_position(handle, rows))
         taken.rows = rows
         taken.room = 2**62 if room is None else room
         taken.state = state
+        taken.handle = handle
+        if self._outputs is None or self._outputs.device != device:
+            self._outputs = _Outputs(self._bundle.output.shape,
+                                     self._output_dtype, device)
+        taken.outputs = self._outputs
         self._taken = taken
 
     # Steps -----------------------------------------------------------------
@@ -424,15 +486,16 @@ class BlockModule(torch.nn.Module):
         if position is not None or not taken.is_(state):
             self._take(state, position)
             taken = self._taken
-        if self._like_input:
-            taken.last = out = torch.empty_like(hidden)
-        else:
-            out = torch.empty(self._bundle.output.shape, device=hidden.device,
-                              dtype=self._output_dtype)
-        status = self._launch(self._instance._value, hidden.data_ptr(),
-                              out.data_ptr(), _raw_stream(self._ordinal))
+        outputs, stream = taken.outputs, _raw_stream(self._ordinal)
+        if not outputs.left or outputs.stream != stream:
+            outputs.make(stream)
+        out = outputs.left.pop()
+        status = self._launch(taken.handle, hidden.data_ptr(), out.data_ptr(),
+                              stream)
         if status:
             check(status)
+        if self._like_input:
+            taken.last = out
         taken.advance()
         return out, state
 
@@ -465,7 +528,8 @@ def _describe(entry: State) -> str:
     return f"{entry.dtype} [{', '.join(map(str, shape))}]"
 
 
-def _expect(tensor: Any, entry: State, device: torch.device) -> None:
+def _refuse(tensor: Any, entry: State, device: torch.device) -> None:
+    """Raises what is wrong with an entry of a state."""
     if not isinstance(tensor, torch.Tensor):
         raise Mismatch(f"{entry.label} is a {type(tensor).__name__}, expected "
                        f"{_describe(entry)}")
@@ -475,6 +539,4 @@ def _expect(tensor: Any, entry: State, device: torch.device) -> None:
     if tensor.dtype != entry.dtype or not same:
         raise Mismatch(f"{entry.label} is {tensor.dtype} {list(shape)}, "
                        f"expected {_describe(entry)}")
-    if tensor.device != device:
-        raise Mismatch(f"{entry.label} is on {tensor.device}, expected "
-                       f"{device}")
+    raise Mismatch(f"{entry.label} is on {tensor.device}, expected {device}")

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 class dtype:
     def __init__(self, name, size):
         self.name, self.size = name, size
+        self.itemsize = size
 
     def __repr__(self):
         return "torch." + self.name
@@ -116,6 +117,13 @@ class Tensor:
         shape = tuple(shape[0]) if len(shape) == 1 else shape
         assert self.is_contiguous()
         return self.as_strided(shape, _strides(shape))
+
+    def unbind(self, dim):
+        assert dim == 0
+        step = self.strides[0] * self.dtype.size
+        return [Tensor(self.storage, self.offset + row * step, self.shape[1:],
+                       self.strides[1:], self.dtype, self.device)
+                for row in range(self.shape[0])]
 
     def bfloat16(self):
         return self.to(bfloat16)
