@@ -28,7 +28,9 @@ def Mega_AccessAttr : Mega_Attr<"Access", "access"> {
   let summary = "which elements one tile touches";
   let description = [{
     The relation { d0 -> map(d0, s) : 0 <= s_i < extents_i } from a stage's
-    tile number `d0` to elements. An extent of -1 is the run-time position.
+    tile number `d0` to elements: row-major numbers if the map has one result,
+    an index for each dimension of the buffer if it has several. What falls
+    outside the buffer is not touched. An extent of -1 is the run-time position.
     Example: `#mega.access<affine_map<(d0)[s0] -> (d0 * 16 + s0)>, [16]>`.
   }];
   let parameters = (ins "::mlir::AffineMapAttr":$map,

@@ -22,7 +22,10 @@ def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
         "int64_t", "getTileCount">,
     InterfaceMethod<"Whether partial sums over the reduction axis may be "
         "published and added by the reader.",
-        "bool", "canSplit">
+        "bool", "canSplit">,
+    InterfaceMethod<"Equal steps of one tile's reduction: what CTAs share out "
+        "where the anchor is split.",
+        "int64_t", "getReductionSteps">
   ];
 }
 

@@ -60,4 +60,8 @@ def Mega_BufferType : Mega_Type<"Buffer", "buffer"> {
   }];
 }
 
+def Mega_CountersType : Mega_Type<"Counters", "counters"> {
+  let summary = "a set of counters that stages signal and wait for";
+}
+
 #endif // MEGA_TYPES_TD

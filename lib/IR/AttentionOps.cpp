@@ -81,6 +81,7 @@ int64_t LatentQueryOp::getTileCount() {
   return shape[0] * llvm::divideCeil(shape[1], kUnitInputs);
 }
 bool LatentQueryOp::canSplit() { return false; }
+int64_t LatentQueryOp::getReductionSteps() { return 1; }
 
 LogicalResult LatentScoresOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto latent = lookupState(*this, symbols, getLatentAttr());
@@ -93,6 +94,7 @@ int64_t LatentScoresOp::getTileCount() {
   return tensorTypeOf(getMaximum()).getDimSize(0);
 }
 bool LatentScoresOp::canSplit() { return false; }
+int64_t LatentScoresOp::getReductionSteps() { return 1; }
 
 LogicalResult LatentValueOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return lookupQuantWeight(*this, symbols, getWeightAttr());
@@ -104,3 +106,5 @@ int64_t LatentValueOp::getTileCount() {
          llvm::divideCeil(context.getDimSize(2), kUnitInputs);
 }
 bool LatentValueOp::canSplit() { return true; }
+// Its tiles are slices of the reduction already.
+int64_t LatentValueOp::getReductionSteps() { return 1; }

@@ -327,6 +327,9 @@ int64_t LinearOp::getTileCount() {
                           getTileExtent());
 }
 bool LinearOp::canSplit() { return isQuantLinear(*this); }
+int64_t LinearOp::getReductionSteps() {
+  return llvm::divideCeil(tensorTypeOf(getX()).getNumElements(), kUnitInputs);
+}
 
 //===----------------------------------------------------------------------===//
 // ShortConvOp
@@ -432,6 +435,7 @@ int64_t DeltaRuleOp::getTileCount() {
   return tensorTypeOf(getV()).getNumElements() / getTileExtent();
 }
 bool DeltaRuleOp::canSplit() { return false; }
+int64_t DeltaRuleOp::getReductionSteps() { return 1; }
 
 //===----------------------------------------------------------------------===//
 // RopeOp

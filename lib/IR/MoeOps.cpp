@@ -128,6 +128,9 @@ int64_t ExpertGateUpOp::getTileCount() {
   return shape[0] * llvm::divideCeil(shape[1], getTileExtent());
 }
 bool ExpertGateUpOp::canSplit() { return false; }
+int64_t ExpertGateUpOp::getReductionSteps() {
+  return llvm::divideCeil(tensorTypeOf(getX()).getNumElements(), kUnitInputs);
+}
 
 LogicalResult ExpertDownOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return lookupQuantWeight(*this, symbols, getDownAttr());
@@ -138,3 +141,7 @@ int64_t ExpertDownOp::getTileCount() {
                           getTileExtent());
 }
 bool ExpertDownOp::canSplit() { return true; }
+int64_t ExpertDownOp::getReductionSteps() {
+  ArrayRef<int64_t> hidden = tensorTypeOf(getHidden()).getShape();
+  return hidden[0] * llvm::divideCeil(hidden[1], kUnitInputs);
+}

@@ -179,3 +179,4 @@ int64_t ElementwiseOp::getTileCount() {
   return tensorTypeOf(getResult()).getNumElements();
 }
 bool ElementwiseOp::canSplit() { return false; }
+int64_t ElementwiseOp::getReductionSteps() { return 1; }

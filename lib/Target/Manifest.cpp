@@ -4,6 +4,7 @@
 
 #include "mega/Target/Manifest.h"
 
+#include "mega/Analysis/Certificate.h"
 #include "mega/Analysis/StageAccess.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -103,6 +104,12 @@ static std::pair<int64_t, int64_t> stateTraffic(ModuleOp module) {
   return {fixed, perToken};
 }
 
+/// The proof that no schedule has fewer barriers; null for a schedule that
+/// someone else wrote.
+static ArrayAttr barrierChain(KernelOp kernel) {
+  return kernel->getAttrOfType<ArrayAttr>(kBarrierChainAttrName);
+}
+
 static json::Object scheduleOf(KernelOp kernel, const KernelFacts &facts) {
   json::Array list;
   int64_t weights = 0, barriers = 0;
@@ -119,13 +126,21 @@ static json::Object scheduleOf(KernelOp kernel, const KernelFacts &facts) {
     weights += bytes;
   }
   auto [fixed, perToken] = stateTraffic(kernel->getParentOfType<ModuleOp>());
-  return json::Object{
+  json::Object schedule{
       {"phases", int64_t(facts.phaseBytes.size())},
       {"barriers", barriers},
       {"phase_list", std::move(list)},
       {"bytes_per_step", json::Object{{"weights", weights},
                                       {"state", fixed},
                                       {"cache_per_token", perToken}}}};
+  if (ArrayAttr chain = barrierChain(kernel)) {
+    json::Array links;
+    for (auto link : chain.getAsRange<StringAttr>())
+      links.push_back(link.getValue());
+    schedule["lower_bound"] = int64_t(links.size());
+    schedule["chain"] = std::move(links);
+  }
+  return schedule;
 }
 
 /// Whether the output may lie where the input lies: nothing reads the input
@@ -247,9 +262,23 @@ void mega::printPhaseTable(KernelOp kernel, const KernelFacts &facts,
     total += *bytes++;
   }
   auto [fixed, perToken] = stateTraffic(kernel->getParentOfType<ModuleOp>());
+  int64_t sets = 0, waits = 0;
+  for (CountersOp counters : kernel.getBody().getOps<CountersOp>()) {
+    ++sets;
+    waits += counters.getCount();
+  }
+  if (sets != 0)
+    os << llvm::format("%lld sets of counters, %lld counters\n",
+                       (long long)sets, (long long)waits);
   os << llvm::format(
       "%zu phases, %lld grid barriers; a step moves %.2f MB of weights, "
       "%.2f MB of state, %lld B a cached token\n",
       facts.phaseBytes.size(), (long long)barriers, total / 1e6, fixed / 1e6,
       (long long)perToken);
+  if (ArrayAttr chain = barrierChain(kernel)) {
+    os << "barriers " << barriers << ", lower bound " << chain.size()
+       << ": chain\n";
+    for (auto link : chain.getAsRange<StringAttr>())
+      os << "  " << link.getValue() << "\n";
+  }
 }

@@ -469,17 +469,6 @@ private:
         visit(operand);
   }
 
-  /// Steps of one tile's reduction: no more CTAs than that can share it.
-  static int64_t stepsOf(Operation *anchor) {
-    if (auto down = dyn_cast<ExpertDownOp>(anchor)) {
-      auto hidden = cast<RankedTensorType>(down.getHidden().getType());
-      return hidden.getDimSize(0) *
-             llvm::divideCeil(hidden.getDimSize(1), kUnitInputs);
-    }
-    auto x = cast<RankedTensorType>(cast<LinearOp>(anchor).getX().getType());
-    return llvm::divideCeil(x.getNumElements(), kUnitInputs);
-  }
-
   /// Slots a split anchor's partial sums need: as many as CTAs can share one
   /// tile when the list is cut into equal runs.
   int64_t slotsOf(Operation *anchor) const {
@@ -493,7 +482,8 @@ private:
       if (plan.isSplit(other))
         tiles += cast<AnchorOpInterface>(other).getTileCount();
     return std::min<int64_t>(llvm::divideCeil(target.getCtas(), tiles) + 1,
-                             stepsOf(anchor));
+                             cast<AnchorOpInterface>(anchor)
+                                 .getReductionSteps());
   }
 
   bool isSplitResult(Value value) const {

@@ -23,8 +23,13 @@ static void buildStages(OpPassManager &pm) {
 }
 
 /// Level 1 to 2: when they run.
-static void buildSchedule(OpPassManager &pm) {
-  pm.addPass(mega::createSchedulePhasesPass());
+static void buildSchedule(OpPassManager &pm,
+                          const mega::ScheduleOptions &options) {
+  if (options.file.empty())
+    pm.addPass(
+        mega::createSchedulePhasesPass({options.sync, options.waitLimit}));
+  else
+    pm.addPass(mega::createApplySchedulePass({options.file}));
   // The checker shares no decision with the scheduler.
   pm.addPass(mega::createVerifySchedulePass());
 }
@@ -38,14 +43,14 @@ static void buildKernel(OpPassManager &pm) {
   pm.addPass(mega::createVerifyKernelPass());
 }
 
-void mega::buildPipeline(OpPassManager &pm) {
+void mega::buildPipeline(OpPassManager &pm, const ScheduleOptions &options) {
   buildStages(pm);
-  buildSchedule(pm);
+  buildSchedule(pm, options);
   buildKernel(pm);
 }
 
 void mega::registerPipelines() {
   PassPipelineRegistration<>("mega-pipeline",
                              "Lower a block to a kernel (level 0 to 3)",
-                             buildPipeline);
+                             [](OpPassManager &pm) { buildPipeline(pm); });
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Level 2 to 3: addresses. Buffers share workspace when their live ranges of
-/// phases are disjoint; weights lie in the order in which the kernel reads
+/// Level 2 to 3: addresses. Buffers share workspace when their live ranges are
+/// disjoint; weights lie in the order in which the kernel reads
 /// them, packed for the unit that reads them.
 
+#include "mega/Analysis/Certificate.h"
 #include "mega/Transforms/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -29,7 +30,8 @@ constexpr int64_t kAlignment = 256;
 // Workspace
 //===----------------------------------------------------------------------===//
 
-/// Phases in which a buffer holds something.
+/// Barriers before the first and the last stage that touches a buffer: phases
+/// without a barrier between them run at the same time.
 struct LiveRange {
   int64_t first, last;
   bool overlaps(const LiveRange &other) const {
@@ -38,20 +40,23 @@ struct LiveRange {
 };
 
 llvm::MapVector<AllocOp, LiveRange> computeLiveRanges(ProgramOp program) {
-  int64_t phases = 0;
-  for (PhaseOp phase : program.getBody().getOps<PhaseOp>())
-    phases = std::max<int64_t>(phases, phase.getIndex() + 1);
+  int64_t barriers = 0;
+  llvm::DenseMap<Operation *, int64_t> before;
+  for (Operation &op : program.getBody().front()) {
+    barriers += isa<GridBarrierOp>(op);
+    before[&op] = barriers;
+  }
   llvm::MapVector<AllocOp, LiveRange> ranges;
   for (AllocOp alloc : program.getBody().getOps<AllocOp>()) {
-    LiveRange range{phases, -1};
+    LiveRange range{barriers + 1, -1};
     for (Operation *user : alloc.getBuffer().getUsers()) {
-      int64_t index = user->getParentOfType<PhaseOp>().getIndex();
+      int64_t index = before.lookup(user->getParentOfType<PhaseOp>());
       range.first = std::min(range.first, index);
       range.last = std::max(range.last, index);
     }
     // A probe is read after the step.
     if (alloc.getProbe())
-      range.last = phases;
+      range.last = barriers + 1;
     ranges[alloc] = range;
   }
   return ranges;
@@ -67,11 +72,18 @@ int64_t assignOffsets(ProgramOp program) {
     return a.getBuffer().getType().getByteSize() >
            b.getBuffer().getType().getByteSize();
   });
-  int64_t total = kBarrierBytes;
+  // Counters come first and share with nothing.
+  int64_t begin = kBarrierBytes;
+  for (CountersOp counters : program.getBody().getOps<CountersOp>()) {
+    counters.setOffset(begin);
+    begin = llvm::alignTo(begin + int64_t(counters.getCount()) * kCounterStride,
+                          kAlignment);
+  }
+  int64_t total = begin;
   SmallVector<AllocOp> placed;
   for (AllocOp alloc : order) {
     int64_t size = alloc.getBuffer().getType().getByteSize();
-    int64_t offset = kBarrierBytes;
+    int64_t offset = begin;
     for (bool moved = true; moved;) {
       moved = false;
       for (AllocOp other : placed) {
@@ -204,6 +216,8 @@ struct PlanMemoryPass : public mega::impl::PlanMemoryPassBase<PlanMemoryPass> {
       auto kernel = KernelOp::create(
           builder, program.getLoc(), program.getSymName(), target, workspace,
           llvm::alignTo(weights.getBytes(), kAlignment), weights.getRegions());
+      if (Attribute chain = program->getAttr(kBarrierChainAttrName))
+        kernel->setAttr(kBarrierChainAttrName, chain);
       kernel.getBody().takeBody(program.getBody());
       program.erase();
     }

@@ -47,6 +47,45 @@ int64_t endOf(AllocOp alloc) {
   return *alloc.getOffset() + alloc.getBuffer().getType().getByteSize();
 }
 
+/// Counters have their own bytes for the whole step.
+LogicalResult checkCounters(KernelOp kernel) {
+  struct Place {
+    Operation *op;
+    StringRef name;
+    int64_t begin, end;
+  };
+  SmallVector<Place> places;
+  for (AllocOp alloc : kernel.getBody().getOps<AllocOp>())
+    places.push_back(
+        {alloc, alloc.getName(), int64_t(*alloc.getOffset()), endOf(alloc)});
+  for (CountersOp counters : kernel.getBody().getOps<CountersOp>()) {
+    if (!counters.getOffset())
+      return counters.emitOpError(
+          "has no offset; -mega-plan-memory should have set it");
+    int64_t begin = *counters.getOffset();
+    int64_t end = begin + int64_t(counters.getCount()) * kCounterStride;
+    if (begin < kBarrierBytes)
+      return counters.emitOpError("has offset ")
+             << begin << ", expected at least " << kBarrierBytes
+             << ", where the grid barrier's counter ends";
+    if (end > static_cast<int64_t>(kernel.getWorkspaceBytes()))
+      return counters.emitOpError("ends at byte ")
+             << end << ", expected at most the workspace's "
+             << kernel.getWorkspaceBytes();
+    for (const Place &place : places)
+      if (begin < place.end && place.begin < end) {
+        InFlightDiagnostic diag = counters.emitOpError("'")
+                                  << counters.getName()
+                                  << "' shares bytes with '" << place.name
+                                  << "', expected disjoint bytes";
+        diag.attachNote(place.op->getLoc()) << "the other";
+        return diag;
+      }
+    places.push_back({counters, counters.getName(), begin, end});
+  }
+  return success();
+}
+
 LogicalResult checkKernel(KernelOp kernel) {
   auto allocs = llvm::to_vector(kernel.getBody().getOps<AllocOp>());
   for (AllocOp alloc : allocs) {
@@ -65,6 +104,8 @@ LogicalResult checkKernel(KernelOp kernel) {
              << endOf(alloc) << ", expected at most the workspace's "
              << kernel.getWorkspaceBytes();
   }
+  if (failed(checkCounters(kernel)))
+    return failure();
   auto times = countBarriers(kernel);
   for (auto [index, a] : llvm::enumerate(allocs))
     for (AllocOp b : ArrayRef(allocs).drop_front(index + 1)) {

@@ -139,8 +139,69 @@ TEST(Deadlock, NamesEveryCtaAndTheVariable) {
           reinterpret_cast<mega::u32 *>(p.workspace));)",
                     {3, 64, 0}, barrierIdiom());
   expectReport(kernel.run(), Kind::Deadlock,
-               {"CTAs 0, 2 wait for bit 31 to be set of byte 0 of workspace",
+               {"2 threads of CTAs 0, 2 wait for the grid barrier at byte 0 of "
+                "workspace, which is 0x7fffffff, expected bit 31 to be set",
+                "126 threads of CTAs 0, 2 wait in __syncthreads",
                 "64 threads of CTA 1 are done"});
+}
+
+/// Each CTA runs three phases of two tiles, and waits for something in one.
+const char *const phases = R"(
+  struct Phase { int kind, instance; };
+  __constant__ const Phase kPhases[] = {
+    {0, 0}, // linear first (a.mlir:1)
+    {0, 1}, // linear second (a.mlir:2)
+    {0, 2}, // linear third (a.mlir:3)
+  };
+)";
+
+TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
+  // The barrier after phase 0 is missing, and CTA 1 skips the one after
+  // phase 1.
+  TinyKernel kernel(R"(
+    for (int phase = 0; phase < 3; ++phase) {
+      mega::atPhase(phase);
+      for (int tile = blockIdx.x; tile < 2; tile += gridDim.x)
+        mega::atTile(tile);
+      if (phase == 1 && blockIdx.x != 1)
+        mega::GridBarrier::arriveAndWait(
+            reinterpret_cast<mega::u32 *>(p.workspace));
+    })",
+                    {2, 32, 0}, barrierIdiom(), {}, phases);
+  expectReport(kernel.run(), Kind::Deadlock,
+               {"1 thread of CTA 0 wait for the grid barrier",
+                "phase 1: linear second (a.mlir:2)",
+                "32 threads of CTA 1 are done"});
+  TinyKernel ring(R"(
+    mega::UnitRing<2, 1, 64, 1> ring;
+    ring.init(shared);
+    mega::atPhase(2);
+    mega::atTile(4 + blockIdx.x);
+    ring.wait();)",
+                  {2, 32, 1024}, idiomText("unit_ring.cuh"), {}, phases);
+  expectReport(ring.run(), Kind::Deadlock,
+               {"32 threads of CTA 0 (tile 4) wait for phase 0 of the mbarrier "
+                "at byte 0 of shared memory of CTA 0",
+                "32 threads of CTA 1 (tile 5) wait",
+                "phase 2: linear third (a.mlir:3)"});
+}
+
+TEST(Races, NamesBothPhasesEvenPastTheTwoHundredFiftySixth) {
+  const char *const body = R"(
+    mega::atPhase(blockIdx.x == 0 ? 254 + p.state[0] : 254);
+    if (threadIdx.x == 0)
+      p.workspace[64] = 1;)";
+  for (auto [shift, name] : {std::pair<int, const char *>{0, "phase 254\n"},
+                             {1, "phase 255\n"},
+                             {100, "phase 354\n"}}) {
+    TinyKernel kernel(body, {2, 32, 0}, barrierIdiom());
+    kernel.state()[0] = shift;
+    SimRun run = kernel.run();
+    ASSERT_EQ(run.reports.size(), 1u);
+    std::string text = run.reports.front().text + "\n";
+    EXPECT_NE(text.find("phase 254\n"), std::string::npos) << text;
+    EXPECT_NE(text.find(name), std::string::npos) << text;
+  }
 }
 
 TEST(Deadlock, BarrierThatHalfOfTheThreadsSkip) {
@@ -184,12 +245,86 @@ TEST(AsyncCopy, RingOrdersCopiesAndReads) {
     text.replace(text.find(part), part.size(), instead);
     return TinyKernel(text, oneCta, ring).run();
   };
-  // Lane 0 runs ahead by two phases, and the others' parity comes no more.
+  // Lane 0 runs ahead by two phases of the mbarrier, and the others' parity
+  // comes no more.
   expectReport(without("ring.release();", "++ring.taken;"), Kind::Deadlock,
                {"of the mbarrier at byte 0 of shared memory"});
   // What comes first, a read before or after the copy, is the schedule's
   // choice.
   EXPECT_FALSE(without("ring.wait()", "ring.base").reports.empty());
+}
+
+TEST(AsyncCopy, MbarriersMustBeShownToCopies) {
+  std::string ring = idiomText("unit_ring.cuh");
+  const std::string fence = "fence.mbarrier_init.release.cluster;";
+  ring.replace(ring.find(fence), fence.size(), "fence.acq_rel.cta;");
+  expectReport(TinyKernel(R"(
+    mega::UnitRing<1, 1, 64, 2> ring;
+    ring.init(shared);
+    ring.issue(reinterpret_cast<const mega::u8 *>(p.constants), 64);
+    p.output[threadIdx.x] = *ring.wait();)",
+                          oneCta, ring)
+                   .run(),
+               Kind::Race, {"no fence.mbarrier_init"});
+}
+
+TEST(AsyncCopy, FormForSm80) {
+  SimCompileOptions sm80;
+  sm80.capability = 80;
+  const std::string body = R"(
+    mega::UnitRing<3, 1, 1024, 2> ring;
+    ring.init(shared);
+    __syncthreads();
+    const mega::u8 *from = reinterpret_cast<const mega::u8 *>(p.constants);
+    int sum = 0;
+    ring.issue(from, 512);
+    ring.issue(from + 16, 992);
+    ring.issue(from + 32, 64);
+    for (int i = 0; i < 6; ++i) {
+      const int *burst = reinterpret_cast<const int *>(ring.wait());
+      sum += (i + 1) * burst[15 - threadIdx.x % 16];
+      ring.release();
+      if (i + 3 < 6) ring.issue(from + 16 * (i + 3), 256);
+    }
+    p.output[threadIdx.x] = sum;)";
+  const std::string idiom = idiomText("unit_ring.cuh");
+  const SimShape shape = {1, 64, 6400};
+  std::vector<int> sums;
+  for (int capability : {90, 80})
+    for (auto [name, policy] : simPolicies()) {
+      SimCompileOptions options;
+      options.capability = capability;
+      TinyKernel kernel(body, shape, idiom, options);
+      for (int i = 0; i < 256; ++i)
+        kernel.constants()[i] = i * i;
+      SimRun run = kernel.run({1, policy, 8});
+      ASSERT_TRUE(run.reports.empty()) << name << run.reports.front().text;
+      std::vector<int> found(kernel.output(), kernel.output() + 64);
+      if (sums.empty())
+        sums = found;
+      EXPECT_EQ(found, sums) << name << capability;
+    }
+  // sum over i of (i + 1) * (4 i + 15 - t)^2
+  EXPECT_EQ(sums[0], 17605);
+  auto with = [&](const std::string &text, const std::string &from,
+                  const std::string &to) {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    return changed;
+  };
+  // Too young a group; no order among lanes; a slot refilled while it is read.
+  EXPECT_FALSE(
+      TinyKernel(with(body, "ring.wait()", "ring.base"), shape, idiom, sm80)
+          .run()
+          .reports.empty());
+  const size_t form = idiom.find("cp.async.wait_group 3");
+  std::string unsynced = idiom;
+  unsynced.replace(unsynced.find("    __syncwarp();", form), 17, "    ;");
+  EXPECT_FALSE(TinyKernel(body, shape, unsynced, sm80).run().reports.empty());
+  expectReport(TinyKernel(with(body, "ring.release();", "++ring.taken;"), shape,
+                          idiom, sm80)
+                   .run(),
+               Kind::Race);
 }
 
 TEST(AsyncCopy, GenericWritesNeedAProxyFence) {

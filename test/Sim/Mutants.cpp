@@ -2,8 +2,10 @@
 
 #include "Mutants.h"
 
+#include "KernelText.h"
 #include "Prelude.h"
 
+#include <algorithm>
 #include <cctype>
 #include <regex>
 #include <set>
@@ -13,32 +15,49 @@ namespace {
 /// Collects mutants of one text.
 class Collector {
 public:
-  explicit Collector(const std::string &text) : text(text) {}
+  explicit Collector(const std::string &text)
+      : text(text), facts(megalith::sim::readKernelText(text)) {}
 
-  /// Replaces each occurrence of `from` in turn. `from` stands in the fenced
-  /// idioms, behind them, or anywhere.
+  /// Replaces each occurrence of `from` in turn, in the fenced idioms or behind
+  /// them.
   enum class Part { Idioms, Body };
   void each(const std::string &kind, Part part, const std::string &from,
             const std::string &to);
-  /// Replaces the only occurrence of `from` in a twin.
+  /// Replaces `from` in the opcode of each idiom instruction that has it, as a
+  /// part between dots, in turn.
+  void opcodes(const std::string &kind, const std::string &from,
+               const std::string &to);
+  /// Replaces the first occurrence of `from` in a twin.
   void twin(const std::string &kind, const std::string &file,
             const std::string &from, const std::string &to);
   void barriers();
+  void counters();
   void workspaceReuse();
 
   std::vector<Mutant> mutants;
+  /// What twins should hold for their mutants and do not.
+  std::vector<std::string> missing;
 
 private:
   size_t fence() const { return text.find("#endif // MEGA_HOST_IDIOMS"); }
   /// The function whose text holds position `at`.
   std::string functionAt(size_t at) const;
+  /// Whether the kernel uses the function that holds position `at`.
+  bool isCalled(const std::string &function, size_t at) const;
   void add(const std::string &kind, size_t at, const std::string &mutated);
 
   const std::string &text;
+  const megalith::sim::KernelText facts;
   std::map<std::string, int> numbers;
 };
 
 } // namespace
+
+/// Without the number of the phase, which changes with every other one.
+static std::string withoutNumber(const std::string &function) {
+  static const std::regex number(R"(phase_\d+_)");
+  return std::regex_replace(function, number, "");
+}
 
 std::string Collector::functionAt(size_t at) const {
   // The last line before `at` that has a parameter list after __device__.
@@ -55,9 +74,26 @@ std::string Collector::functionAt(size_t at) const {
   return text.substr(begin, open - begin);
 }
 
+bool Collector::isCalled(const std::string &function, size_t at) const {
+  if (function == "kernel")
+    return true;
+  // Behind the idioms there is also the definition of what stands there.
+  size_t needed = at < fence() ? 1 : 2;
+  for (size_t found = text.find(function, fence()); found != std::string::npos;
+       found = text.find(function, found + 1)) {
+    const char next = text[found + function.size()];
+    if ((next == '(' || next == '<') && --needed == 0)
+      return true;
+  }
+  return false;
+}
+
 void Collector::add(const std::string &kind, size_t at,
                     const std::string &mutated) {
-  std::string name = kind + " " + functionAt(at);
+  const std::string function = functionAt(at);
+  if (!isCalled(function, at))
+    return;
+  std::string name = kind + " " + withoutNumber(function);
   name += " #" + std::to_string(++numbers[name]);
   mutants.push_back({name, mutated, {}});
 }
@@ -74,6 +110,27 @@ void Collector::each(const std::string &kind, Part part,
   }
 }
 
+void Collector::opcodes(const std::string &kind, const std::string &from,
+                        const std::string &to) {
+  static const std::regex opcode(R"re("((?:atom|red|ld|st|fence)\.[\w.:]+))re");
+  const std::string idioms = text.substr(0, fence());
+  for (std::sregex_iterator it(idioms.begin(), idioms.end(), opcode), end;
+       it != end; ++it) {
+    const std::string whole = (*it)[1];
+    size_t part = whole.find("." + from);
+    // The mbarrier's fence exists in one strength.
+    if (part == std::string::npos ||
+        whole.find("mbarrier_init") != std::string::npos ||
+        (part + 1 + from.size() < whole.size() &&
+         whole[part + 1 + from.size()] != '.'))
+      continue;
+    const size_t at = size_t(it->position(1)) + part + 1;
+    std::string mutated = text;
+    mutated.replace(at, from.size(), to);
+    add(kind, at, mutated);
+  }
+}
+
 void Collector::twin(const std::string &kind, const std::string &file,
                      const std::string &from, const std::string &to) {
   if (text.find("//===----- " + file + ".cuh") == std::string::npos)
@@ -84,8 +141,10 @@ void Collector::twin(const std::string &kind, const std::string &file,
       continue;
     std::string mutated(content);
     size_t at = mutated.find(from);
-    if (at == std::string::npos)
-      continue;
+    if (at == std::string::npos) {
+      missing.push_back(kind + ": the twin " + path + " has no '" + from + "'");
+      return;
+    }
     mutated.replace(at, from.size(), to);
     mutants.push_back({kind + " " + file, text, {{path, mutated}}});
   }
@@ -101,17 +160,92 @@ void Collector::barriers() {
     each("drop-barrier", Part::Body, call, "(void)(");
     return;
   }
-  int phases = std::stoi(text.substr(loop + 28));
+  const int phases = std::stoi(text.substr(loop + 28));
   for (int phase = 0; phase + 1 < phases; ++phase) {
     std::string mutated = text;
     mutated.insert(at, "if (phase != " + std::to_string(phase) + ") ");
+    std::string stage = size_t(phase) < facts.phases.size()
+                            ? facts.phases[size_t(phase)]
+                            : std::to_string(phase);
     mutants.push_back(
-        {"drop-barrier after phase " + std::to_string(phase), mutated, {}});
+        {"drop-barrier after " + stage.substr(0, stage.find(" (")),
+         mutated,
+         {}});
   }
   // One CTA skips one barrier: the others must be reported as waiting.
   std::string mutated = text;
   mutated.insert(at, "if (phase != 1 || blockIdx.x != 1) ");
-  mutants.push_back({"one CTA skips the barrier after phase 1", mutated, {}});
+  mutants.push_back({"one CTA skips a barrier", mutated, {}});
+}
+
+/// The end of the call whose parenthesis opens at `open`, behind it; and where
+/// its last argument begins.
+static size_t endOfCall(const std::string &text, size_t open, size_t &last) {
+  int depth = 0;
+  last = open + 1;
+  for (size_t at = open; at < text.size(); ++at) {
+    const char c = text[at];
+    depth += c == '(' || c == '{' || c == '[';
+    depth -= c == ')' || c == '}' || c == ']';
+    if (depth == 1 && c == ',')
+      last = at + 1;
+    if (depth == 0)
+      return at + 1;
+  }
+  return text.size();
+}
+
+/// Idioms that are told apart by their instructions: a signal adds with
+/// release, a wait polls with acquire, a reset stores. What does both, like a
+/// grid barrier, has mutants of its own.
+void Collector::counters() {
+  std::map<std::string, std::set<char>> does; // s, w, r
+  for (const megalith::sim::TextInstruction &instruction : facts.instructions) {
+    const std::string head =
+        instruction.opcode.substr(0, instruction.opcode.find('.'));
+    const bool acquires =
+        instruction.opcode.find(".acquire") != std::string::npos;
+    const bool atomic =
+        acquires || instruction.opcode.find(".relaxed") != std::string::npos ||
+        instruction.opcode.find(".release") != std::string::npos;
+    if (head == "red" || head == "atom")
+      does[instruction.function].insert('s');
+    else if (head == "ld" && acquires)
+      does[instruction.function].insert('w');
+    else if (head == "st" && atomic)
+      does[instruction.function].insert('r');
+  }
+  for (const auto &[function, kinds] : does) {
+    if (kinds.size() != 1)
+      continue;
+    const char kind = *kinds.begin();
+    const std::string noun = kind == 's'   ? "signal"
+                             : kind == 'w' ? "wait"
+                                           : "reset";
+    const std::string name = "mega::" + function + "(";
+    for (size_t at = text.find(name, fence()); at != std::string::npos;
+         at = text.find(name, at + 1)) {
+      size_t last;
+      const size_t open = at + name.size() - 1;
+      const size_t end = endOfCall(text, open, last);
+      const std::string call = text.substr(at, end - at);
+      auto replaced = [&](const std::string &instead) {
+        return text.substr(0, at) + instead + text.substr(end);
+      };
+      const std::string argument = text.substr(last, end - 1 - last);
+      auto lastBecomes = [&](const std::string &change) {
+        return text.substr(0, last) + " (" + argument + ")" + change +
+               text.substr(end - 1);
+      };
+      add("drop-" + noun, at, replaced("(void)0"));
+      if (kind == 'w') {
+        add("target-lower", at, lastBecomes(" - 1"));
+        add("target-higher", at, lastBecomes(" + 1"));
+      }
+      if (kind == 's')
+        add("signal-twice", at, replaced("(" + call + ", " + call + ")"));
+    }
+  }
 }
 
 /// Puts each operand of a phase where another one of the same phase lies.
@@ -124,6 +258,11 @@ void Collector::workspaceReuse() {
     if (table == std::string::npos)
       return;
     size_t end = text.find("\n};", table);
+    // "/// Where the operands of phase_00_linear lie." stands above.
+    const std::string above = "operands of ";
+    const size_t stage = text.rfind(above, table) + above.size();
+    const std::string function =
+        withoutNumber(text.substr(stage, text.find(' ', stage) - stage));
     if (text.compare(table, 11, " kArguments") != 0 ||
         text.find("[] = {", table) > text.find('\n', table)) {
       begin = table + 11;
@@ -131,7 +270,11 @@ void Collector::workspaceReuse() {
     }
     // The first instance only: the others are the same code.
     end = std::min(end, text.find("\n    }", table));
-    std::vector<std::pair<size_t, std::string>> values;
+    struct Row {
+      size_t at;
+      std::string value, name;
+    };
+    std::vector<Row> values;
     std::string body = text.substr(table, end - table);
     for (std::sregex_iterator it(body.begin(), body.end(), row), last;
          it != last; ++it) {
@@ -145,17 +288,16 @@ void Collector::workspaceReuse() {
               std::regex(
                   R"(\.(linear|latent_\w+|rms_norm|expert_\w+|router)(\.\d+)?(#\d+)?$)"));
       if (workspace)
-        values.emplace_back(table + size_t(it->position(1)), (*it)[1]);
+        values.push_back({table + size_t(it->position(1)), (*it)[1], name});
     }
     for (size_t i = 0; i + 1 < values.size(); ++i) {
-      if (values[i].second == values[i + 1].second)
+      if (values[i].value == values[i + 1].value)
         continue;
       std::string mutated = text;
-      mutated.replace(values[i].first, values[i].second.size(),
-                      values[i + 1].second);
-      mutants.push_back({"reuse-scratch table at line of " +
-                             text.substr(table + 1, 12) + " #" +
-                             std::to_string(i),
+      mutated.replace(values[i].at, values[i].value.size(),
+                      values[i + 1].value);
+      mutants.push_back({"reuse-scratch " + function + " " + values[i].name +
+                             " over " + values[i + 1].name,
                          mutated,
                          {}});
     }
@@ -163,18 +305,16 @@ void Collector::workspaceReuse() {
   }
 }
 
-std::vector<Mutant> makeMutants(const std::string &text) {
+std::vector<Mutant> makeMutants(const std::string &text, int capability,
+                                std::vector<std::string> &missing) {
   using Part = Collector::Part;
   Collector c(text);
   c.barriers();
+  c.counters();
   // Orders and scopes, in the idioms' own instructions.
-  c.each("relaxed-for-release", Part::Idioms, "atom.add.release.gpu",
-         "atom.add.relaxed.gpu");
-  c.each("relaxed-for-acquire", Part::Idioms, "ld.acquire.gpu",
-         "ld.relaxed.gpu");
-  c.each("cta-for-gpu", Part::Idioms, "atom.add.release.gpu",
-         "atom.add.release.cta");
-  c.each("cta-for-gpu", Part::Idioms, "ld.acquire.gpu", "ld.acquire.cta");
+  c.opcodes("relaxed-for-release", "release", "relaxed");
+  c.opcodes("relaxed-for-acquire", "acquire", "relaxed");
+  c.opcodes("cta-for-gpu", "gpu", "cta");
   c.each("nc-for-cg", Part::Idioms, "\"ld.global.cg", "\"ld.global.nc");
   c.each("drop-syncthreads", Part::Idioms, "  __syncthreads();", "  ;");
   c.each("drop-syncwarp", Part::Idioms, "  __syncwarp();", "  ;");
@@ -184,18 +324,32 @@ std::vector<Mutant> makeMutants(const std::string &text) {
   // Targets and counts.
   c.twin("target-lower", "grid_barrier", "gridDim.x - 1", "gridDim.x - 2");
   c.twin("target-higher", "grid_barrier", "gridDim.x - 1", "gridDim.x");
+  c.twin("two-owners", "grid_barrier", "blockIdx.x == 0", "blockIdx.x <= 1");
+  c.each("two-owners", Part::Body, "if (blockIdx.x == 0)",
+         "if (blockIdx.x <= 1)");
   c.twin("arrive-twice", "grid_barrier", ": 1u", ": 2u");
-  c.twin("arrivals-too-many", "unit_ring", "slot, 1)", "slot, 2)");
-  c.twin("bytes-lower", "unit_ring", "slot, bytes);", "slot, bytes - 16);");
-  c.twin("bytes-higher", "unit_ring", "slot, bytes);", "slot, bytes + 16);");
-  c.twin("parity-inverted", "unit_ring", "taken / kSlots % 2",
-         "1 - taken / kSlots % 2");
-  c.twin("parity-stuck", "unit_ring", "taken / kSlots % 2", "0");
-  c.twin("no-wait", "unit_ring",
-         "mega_sim_api->mbarrierWait(barriers + slot, taken / kSlots % 2);",
-         ";");
-  c.twin("wait-for-next", "unit_ring", "base + slot * kSlotBytes, units",
-         "base + (slot + 1) % kSlots * kSlotBytes, units");
+  if (capability >= 90) {
+    c.each("drop-mbarrier-fence", Part::Idioms, "fence.mbarrier_init.release",
+           "fence.acq_rel");
+    c.twin("arrivals-too-many", "unit_ring", "slot, 1)", "slot, 2)");
+    c.twin("bytes-lower", "unit_ring", "(barrier, bytes);",
+           "(barrier, bytes - 16);");
+    c.twin("bytes-higher", "unit_ring", "(barrier, bytes);",
+           "(barrier, bytes + 16);");
+    c.twin("parity-inverted", "unit_ring", "taken / kSlots % 2",
+           "1 - taken / kSlots % 2");
+    c.twin("parity-stuck", "unit_ring", "taken / kSlots % 2", "0");
+    c.twin("no-wait", "unit_ring",
+           "mega_sim_api->mbarrierWait(barriers + slot, taken / kSlots % 2);",
+           ";");
+  } else {
+    c.twin("no-wait", "unit_ring",
+           "mega_sim_api->waitGroup(younger < 3 ? younger : 3);", ";");
+    c.twin("wait-for-older", "unit_ring", "issued - taken - 1;",
+           "issued - taken;");
+  }
+  c.twin("slot-of-next", "unit_ring", "base + issued % kSlots * kSlotBytes",
+         "base + (issued + 1) % kSlots * kSlotBytes");
   c.each("ring-overfull", Part::Body, "ring.pending() < Ring::kDepth",
          "ring.pending() <= Ring::kDepth");
   c.each("no-release", Part::Body, "ring.release();", ";");
@@ -222,5 +376,6 @@ std::vector<Mutant> makeMutants(const std::string &text) {
   c.each("shared-overlap", Part::Body, "reinterpret_cast<float *>(shared + ",
          "reinterpret_cast<float *>(shared + 0 * ");
   c.workspaceReuse();
+  missing = c.missing;
   return c.mutants;
 }

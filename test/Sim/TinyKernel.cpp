@@ -13,12 +13,15 @@ std::string idiomText(const std::string &file) {
          readText(std::string(MEGALITH_DEVICE_DIR "/ptx/") + file);
 }
 
-static std::string textFor(const std::string &body, const std::string &idioms) {
+std::string TinyKernel::textFor(const std::string &body,
+                                const std::string &idioms,
+                                const std::string &ahead) {
   return "#ifndef MEGA_HOST_IDIOMS\n" + idiomText("bf16.cuh") +
-         idiomText("memory.cuh") + idioms +
+         idiomText("memory.cuh") + idiomText("place.cuh") + idioms +
          "#endif // MEGA_HOST_IDIOMS\n"
          "struct Params {\n"
-         "  const int *constants;\n  int *state, *output, *workspace;\n};\n"
+         "  const int *constants;\n  int *state, *output, *workspace;\n};\n" +
+         ahead +
          "extern \"C\" __global__ void __launch_bounds__(64, 1)\n"
          "tiny(const Params p) {\n"
          "  extern __shared__ __align__(128) mega::u8 shared[];\n" +
@@ -26,11 +29,18 @@ static std::string textFor(const std::string &body, const std::string &idioms) {
 }
 
 TinyKernel::TinyKernel(const std::string &body, SimShape shape,
-                       const std::string &idioms) {
-  auto kernel = SimKernel::compile(textFor(body, idioms));
+                       const std::string &idioms,
+                       const SimCompileOptions &options,
+                       const std::string &ahead)
+    : TinyKernel(ofText(textFor(body, idioms, ahead), shape, options)) {}
+
+TinyKernel TinyKernel::ofText(const std::string &text, SimShape shape,
+                              const SimCompileOptions &options) {
+  TinyKernel tiny;
+  auto kernel = SimKernel::compile(text, options);
   EXPECT_TRUE(kernel) << kernel.status().message();
   if (!kernel)
-    return;
+    return tiny;
   constexpr uint64_t bytes = 1024;
   auto made =
       SimMachine::create(*kernel, shape,
@@ -40,7 +50,8 @@ TinyKernel::TinyKernel(const std::string &body, SimShape shape,
                           {"workspace", SimBuffer::Kind::Workspace, bytes}});
   EXPECT_TRUE(made) << made.status().message();
   if (made)
-    machine = std::move(*made);
+    tiny.machine = std::move(*made);
+  return tiny;
 }
 
 SimRun TinyKernel::run(SimOptions options) {

@@ -19,11 +19,20 @@ struct TinyParams {
 };
 
 /// Runs `body` as a kernel with `Params p` and `mega::u8 *shared` in scope;
-/// `idioms` are idiom files as in emitted text, behind bf16 and memory.
+/// `idioms` are idiom files as in emitted text, behind bf16, memory and place;
+/// `ahead` stands before the kernel.
 class TinyKernel {
 public:
   explicit TinyKernel(const std::string &body, megalith::SimShape shape,
-                      const std::string &idioms = "");
+                      const std::string &idioms = "",
+                      const megalith::SimCompileOptions &options = {},
+                      const std::string &ahead = "");
+
+  /// The same for text that `textFor` has made, and that was edited since.
+  static TinyKernel ofText(const std::string &text, megalith::SimShape shape,
+                           const megalith::SimCompileOptions &options);
+  static std::string textFor(const std::string &body, const std::string &idioms,
+                             const std::string &ahead = "");
 
   /// One launch; launches of one object are one history.
   megalith::SimRun run(megalith::SimOptions options = {});
@@ -31,9 +40,12 @@ public:
   const int *output() {
     return reinterpret_cast<const int *>(machine->data(2));
   }
+  int *constants() { return reinterpret_cast<int *>(machine->data(0)); }
   int *state() { return reinterpret_cast<int *>(machine->data(1)); }
 
 private:
+  TinyKernel() = default;
+
   std::unique_ptr<megalith::SimMachine> machine;
 };
 

@@ -3,23 +3,15 @@
 /// Runs a bundle with random weights and states:
 ///
 ///   sim-history BUNDLE [--contexts=A,B,..] [--steps=N] [--policy=P] [--seed=N]
-///               [--sms=S] [--races=0|1] [--reference=FILE [--limit=L]]
+///               [--sms=S] [--races=0|1]
 ///
 /// Two steps at each context, or N, as one history of launches. Prints a hash
 /// of all outputs and final states, which depends on neither policy nor seed,
-/// and how long it took. Fails if the simulator reports anything, or if a step
-/// is farther than L (relative L2) from what FILE, written by
-///
-///   megalith-run BLOCK --target=reference --weights=random:1 --state=random:1
-///                --input=random:1 --context=A --steps=N --output=FILE
-///
-/// has for it.
+/// and how long it took. Fails if the simulator reports anything.
 
 #include "RandomBlock.h"
 
 #include "Golden.h"
-
-#include "mega/runtime/Safetensors.h"
 
 #include <sys/resource.h>
 
@@ -31,36 +23,11 @@
 
 using namespace megalith;
 
-/// Prints each step's distance; whether all are within `limit`.
-static bool agree(const History &history, const Bundle &bundle, int steps,
-                  const std::string &path, double limit) {
-  auto wanted = readSafetensors(path);
-  if (!wanted) {
-    std::fprintf(stderr, "sim-history: error: %s\n",
-                 wanted.status().message().c_str());
-    return false;
-  }
-  bool good = true;
-  for (int step = 0; step < steps; ++step) {
-    const TensorDesc &desc = bundle.manifest.output;
-    Tensor found =
-        Tensor::copyOf(desc.dtype, desc.shape, history.values[step].data());
-    double distance =
-        relativeL2(found, wanted->tensors.at("step" + std::to_string(step) +
-                                             "/hidden_out"));
-    std::printf("step %d: rel L2 %.3e from the reference\n", step, distance);
-    good &= distance <= limit;
-  }
-  return good;
-}
-
 int main(int argc, char **argv) {
   std::vector<int64_t> contexts;
   std::string policy = "round-robin";
   SimOptions options;
   int sms = 0, steps = 2;
-  double limit = 1e-2;
-  std::string reference;
   SimCompileOptions compile;
   for (int i = 2; i < argc; ++i) {
     auto value = [&](const char *name) -> const char * {
@@ -76,10 +43,6 @@ int main(int argc, char **argv) {
       policy = v;
     else if (const char *v = value("--seed="))
       options.seed = std::strtoull(v, nullptr, 10);
-    else if (const char *v = value("--reference="))
-      reference = v;
-    else if (const char *v = value("--limit="))
-      limit = std::atof(v);
     else if (const char *v = value("--sms="))
       sms = std::atoi(v);
     else if (const char *v = value("--steps="))
@@ -137,7 +100,5 @@ int main(int argc, char **argv) {
                "compiled in %.2f s, %zu steps in %.2f s, %.2f GiB at most\n",
                compiled, contexts.size() * steps, seconds() - compiled,
                double(usage.ru_maxrss) / (1 << 20));
-  return reference.empty() || agree(history, **bundle, steps, reference, limit)
-             ? 0
-             : 1;
+  return 0;
 }

@@ -2,47 +2,54 @@
 /// \file
 /// Shows that the simulator catches what it is for:
 ///
-///   sim-mutants BUNDLE EQUIVALENT [--every=N] [--jobs=N] [--only=TEXT]
+///   sim-mutants BUNDLE EQUIVALENT [--every=N] [--jobs=N] [--only=NAME,..]
 ///
 /// Makes the kernel wrong in one place at a time (Mutants.h), and runs each
-/// mutant for a history of launches under two policies. A mutant is caught
-/// if it does not compile, is reported, or changes a value. EQUIVALENT lists
-/// those that cannot be caught, each with the reason: "pattern | reason" a
-/// line, where a pattern is a mutant's name with * for what differs from block
-/// to block. Fails if any other mutant survives, or if the kernel itself does
-/// not pass.
+/// mutant for a history of launches under several policies and grids. A mutant
+/// is caught if it does not compile, is reported, or changes a value.
+/// EQUIVALENT lists those that cannot be caught, each with the reason: "block |
+/// mutant | reason" a line, with the block's name or * for every block, and
+/// @sm_80 behind it for the form before sm_90. Fails if any other mutant
+/// survives, if a listed one is caught, or if the kernel itself does not pass.
+/// NAME is a mutant's, or a kind's.
 
 #include "Golden.h"
 #include "Mutants.h"
 #include "RandomBlock.h"
 
-#include <fnmatch.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
+#include <set>
 #include <sstream>
 
 using namespace megalith;
 
 namespace {
 
-constexpr int ctas = 5;
 /// The first one is long enough that a CTA attends to several runs of rows.
 const std::vector<int64_t> contexts = {190, 3};
 /// Outcome of a mutant, as its process's exit status.
 enum Outcome { Survived = 10, Refused, Reported, Changed, TimedOut };
 
 struct Launch {
+  int ctas;
   SimPolicy policy;
   uint64_t seed;
 };
-const Launch launches[] = {{SimPolicy::RoundRobin, 0}, {SimPolicy::Random, 1}};
+/// Several grids, lest a CTA happens to read only what it wrote itself. With
+/// one CTA, every warp's run is as long as it gets.
+const Launch launches[] = {{5, SimPolicy::RoundRobin, 0},
+                           {7, SimPolicy::Random, 1},
+                           {1, SimPolicy::RoundRobin, 0}};
 
 } // namespace
 
@@ -56,22 +63,23 @@ static SimOptions optionsFor(const Launch &launch) {
 
 /// Runs in a process of its own: a mutant may do anything.
 static int judge(const Mutant &mutant, const RandomBlock &block,
-                 const History &wanted, std::string &note) {
-  SimCompileOptions compile;
+                 SimCompileOptions compile, const std::vector<History> &wanted,
+                 std::string &note) {
   compile.replacements = mutant.replacements;
   auto kernel = SimKernel::compile(mutant.text, compile);
   if (!kernel) {
     note = kernel.status().message();
     return Refused;
   }
-  for (const Launch &launch : launches) {
-    History found = block.run(*kernel, ctas, optionsFor(launch));
+  for (size_t i = 0; i < std::size(launches); ++i) {
+    const Launch &launch = launches[i];
+    History found = block.run(*kernel, launch.ctas, optionsFor(launch));
     if (!found.status.ok()) {
       note = found.reports.empty() ? found.status.message()
                                    : found.reports.front().text;
       return Reported;
     }
-    if (found.values != wanted.values) {
+    if (found.values != wanted[i].values) {
       note = "values differ";
       return Changed;
     }
@@ -79,15 +87,30 @@ static int judge(const Mutant &mutant, const RandomBlock &block,
   return Survived;
 }
 
-static std::map<std::string, std::string> readEquivalent(const char *path) {
-  std::map<std::string, std::string> reasons;
+/// Mutants that `path` lists as equivalent for `block` in a form, "" or
+/// "@sm_80".
+static std::set<std::string> readEquivalent(const char *path,
+                                            const std::string &block,
+                                            const std::string &form) {
+  std::set<std::string> names;
   std::istringstream stream(readText(path));
   for (std::string line; std::getline(stream, line);) {
-    size_t bar = line.find(" | ");
-    if (!line.empty() && line[0] != '#' && bar != std::string::npos)
-      reasons[line.substr(0, bar)] = line.substr(bar + 3);
+    if (line.empty() || line[0] == '#')
+      continue;
+    const size_t bar = line.find(" | "), second = line.find(" | ", bar + 1);
+    if (second == std::string::npos) {
+      std::fprintf(stderr,
+                   "sim-mutants: error: %s has '%s', expected block | mutant "
+                   "| reason\n",
+                   path, line.c_str());
+      std::exit(2);
+    }
+    // The stars of one form do not stand for the other.
+    const std::string of = line.substr(0, bar);
+    if (of == "*" + form || of == block + form)
+      names.insert(line.substr(bar + 3, second - bar - 3));
   }
-  return reasons;
+  return names;
 }
 
 int main(int argc, char **argv) {
@@ -96,7 +119,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   size_t every = 1, jobs = 2;
-  std::string only;
+  std::set<std::string> only;
   bool verbose = false;
   for (int i = 3; i < argc; ++i) {
     if (std::strncmp(argv[i], "--every=", 8) == 0)
@@ -104,7 +127,11 @@ int main(int argc, char **argv) {
     else if (std::strncmp(argv[i], "--jobs=", 7) == 0)
       jobs = size_t(std::atoi(argv[i] + 7));
     else if (std::strncmp(argv[i], "--only=", 7) == 0)
-      only = argv[i] + 7;
+      for (std::istringstream kinds(argv[i] + 7); kinds.good();) {
+        std::string kind;
+        std::getline(kinds, kind, ',');
+        only.insert(kind);
+      }
     else if (std::strcmp(argv[i], "--verbose") == 0)
       verbose = true;
     else {
@@ -119,30 +146,44 @@ int main(int argc, char **argv) {
     return 2;
   }
   const std::string text = readText(std::string(argv[1]) + "/kernel.cu");
-  std::map<std::string, std::string> equivalent = readEquivalent(argv[2]);
+  SimCompileOptions compile;
+  for (const TargetDesc &target : (*bundle)->manifest.targets)
+    compile.capability = std::max(compile.capability, target.capability);
+  const std::set<std::string> equivalent =
+      readEquivalent(argv[2], (*bundle)->manifest.block,
+                     compile.capability < 90 ? "@sm_80" : "");
   RandomBlock block(*bundle, 1, contexts, 2);
 
   auto start = std::chrono::steady_clock::now();
-  auto kernel = SimKernel::compile(text);
-  History wanted;
+  auto kernel = SimKernel::compile(text, compile);
+  std::vector<History> right;
   for (const Launch &launch : launches) {
-    History found = kernel ? block.run(*kernel, ctas, optionsFor(launch))
+    History found = kernel ? block.run(*kernel, launch.ctas, optionsFor(launch))
                            : History{kernel.status(), {}, {}};
-    if (!found.status.ok() ||
-        (!wanted.values.empty() && found.values != wanted.values)) {
+    if (!found.status.ok()) {
       std::fprintf(stderr, "sim-mutants: error: the kernel itself fails: %s\n",
-                   found.status.ok() ? "values depend on the schedule"
-                                     : found.status.message().c_str());
+                   found.status.message().c_str());
       return 1;
     }
-    wanted = found;
+    right.push_back(std::move(found));
   }
 
+  auto wanted = [&](const std::string &name) {
+    return only.empty() || only.count(name) != 0 ||
+           only.count(name.substr(0, name.find(' '))) != 0;
+  };
   std::vector<Mutant> mutants;
+  std::vector<std::string> missing;
   size_t number = 0;
-  for (Mutant &mutant : makeMutants(text))
-    if (mutant.name.find(only) != std::string::npos && number++ % every == 0)
+  for (Mutant &mutant : makeMutants(text, compile.capability, missing))
+    if (wanted(mutant.name) && number++ % every == 0)
       mutants.push_back(std::move(mutant));
+  for (const std::string &line : missing)
+    std::printf("%s\n", line.c_str());
+  std::set<std::string> unseen;
+  if (every == 1)
+    std::copy_if(equivalent.begin(), equivalent.end(),
+                 std::inserter(unseen, unseen.end()), wanted);
 
   struct Running {
     size_t index;
@@ -150,7 +191,7 @@ int main(int argc, char **argv) {
   };
   std::map<pid_t, Running> running;
   std::map<int, size_t> counts;
-  size_t next = 0, wrong = 0, listed = 0;
+  size_t next = 0, wrong = 0, equivalents = 0;
   while (next < mutants.size() || !running.empty()) {
     while (next < mutants.size() && running.size() < jobs) {
       int ends[2];
@@ -161,7 +202,7 @@ int main(int argc, char **argv) {
       if (child == 0) {
         ::alarm(300);
         std::string note;
-        int outcome = judge(mutants[next], block, wanted, note);
+        int outcome = judge(mutants[next], block, compile, right, note);
         note = note.substr(0, 4000);
         if (::write(ends[1], note.data(), note.size()) < 0)
           outcome = 1;
@@ -187,33 +228,40 @@ int main(int argc, char **argv) {
     if (!WIFEXITED(status))
       note = "killed by signal " + std::to_string(WTERMSIG(status));
     ++counts[outcome];
-    auto reason = equivalent.begin();
-    while (reason != equivalent.end() &&
-           ::fnmatch(reason->first.c_str(), mutant.name.c_str(), 0) != 0)
-      ++reason;
+    const bool listed = equivalent.count(mutant.name) != 0;
+    unseen.erase(mutant.name);
     const char *verdict = outcome == Refused    ? "refused"
                           : outcome == Reported ? "reported"
                           : outcome == Changed  ? "changed"
                           : outcome == TimedOut ? "timed out"
                                                 : "survived";
-    if (outcome == Survived && reason != equivalent.end()) {
+    const bool caught =
+        outcome == Refused || outcome == Reported || outcome == Changed;
+    std::string remark;
+    if (outcome == Survived && listed) {
       verdict = "equivalent";
-      ++listed;
-    } else if (outcome != Refused && outcome != Reported &&
-               outcome != Changed) {
+      ++equivalents;
+    } else if (!caught) {
+      ++wrong;
+    } else if (listed) {
+      remark = " although listed as equivalent";
       ++wrong;
     }
     std::string shown = verbose
                             ? "\n  " + note
                             : note.substr(0, note.find('\n')).substr(0, 110);
-    std::printf("%s: %s%s%s\n", mutant.name.c_str(), verdict,
+    std::printf("%s: %s%s%s%s\n", mutant.name.c_str(), verdict, remark.c_str(),
                 shown.empty() ? "" : ": ", shown.c_str());
   }
+  for (const std::string &name : unseen)
+    std::printf("%s: listed as equivalent, but there is no such mutant\n",
+                name.c_str());
+  wrong += unseen.size() + missing.size();
   std::printf(
       "%zu mutants: %zu reported, %zu changed values, %zu refused, %zu "
       "equivalent, %zu wrong; %.0f s\n",
       mutants.size(), counts[Reported], counts[Changed], counts[Refused],
-      listed, wrong,
+      equivalents, wrong,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count());
   return wrong != 0;

@@ -12,11 +12,17 @@
 // CHECK-DAG: #[[$QUERY:.*]] = affine_map<(d0)[s0] -> ((d0 floordiv 2) * 48 + s0)>
 // CHECK-DAG: #[[$CHUNK:.*]] = affine_map<(d0)[s0] -> (d0 * 2 + s0)>
 // CHECK-DAG: #[[$CONTEXT:.*]] = affine_map<(d0)[s0] -> (d0 * 512 + s0)>
+// CHECK-DAG: #[[$SLOTS:.*]] = affine_map<(d0)[s0, s1] -> (s1, d0 * 16 + s0)>
+// CHECK-DAG: #[[$SUM:.*]] = affine_map<(d0)[s0] -> (d0 + s0 * 64)>
+// CHECK-DAG: #[[$AFTER32:.*]] = affine_map<(d0)[s0] -> (d0 * 16 + s0 - 32)>
+// CHECK-DAG: #[[$JOIN:.*]] = affine_map<(d0)[s0] -> ((d0 mod 2) * 96 + (d0 floordiv 2) * 48 + s0)>
+// CHECK-DAG: #[[$WIDE:.*]] = affine_map<(d0)[s0] -> (d0 floordiv 2, (d0 mod 2) * 128 + s0)>
 // CHECK-DAG: #[[$ONE:.*]] = affine_map<(d0)[s0] -> (d0 + s0)>
 
 mega.weight @w : !mega.quant<128x64xi4, group = 128, scale = bf16, zero = bf16>
 mega.weight @plain : tensor<8x128xbf16>
 mega.weight @kv_b : !mega.quant<256x96xi4, group = 128, scale = bf16, zero = bf16>
+mega.weight @kv_b_160 : !mega.quant<160x96xi4, group = 32, scale = bf16, zero = bf16>
 mega.state @S : tensor<3x64x64xf32>
 mega.state @latent : tensor<?x256xbf16>
 mega.state @rope : tensor<?x16xbf16>
@@ -41,8 +47,20 @@ mega.program @linear(%in, %out) : !mega.buffer<128xbf16>, !mega.buffer<64xbf16> 
   }
 }
 
+// A slice moves what its tiles write; what falls outside is not written.
+// CHECK-LABEL: mega.program @slice(
+mega.program @slice(%in, %out) : !mega.buffer<128xbf16>, !mega.buffer<32xbf16> {
+  mega.stage "s" {
+    %x = mega.load %in : !mega.buffer<128xbf16> -> tensor<128xbf16>
+    %y = mega.linear %x, @w : tensor<128xbf16> -> tensor<64xbf16>
+    %z = mega.slice %y from 32 : tensor<64xbf16> -> tensor<32xbf16>
+    // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$AFTER32]], [16]>)
+    mega.store %z, %out : tensor<32xbf16>, !mega.buffer<32xbf16>
+  }
+}
+
 // Whose slot a contributor fills depends on the run-time grid: a tile may
-// write any.
+// write any, in its columns.
 // CHECK-LABEL: mega.program @split(
 mega.program @split(%in, %out) : !mega.buffer<128xbf16>, !mega.buffer<64xbf16> {
   %slots = mega.alloc "slots" : !mega.buffer<3x64xf32>
@@ -51,7 +69,7 @@ mega.program @split(%in, %out) : !mega.buffer<128xbf16>, !mega.buffer<64xbf16> {
     // CHECK: tiling(<begin = 0, count = 4, extent = 16, split = true>)
     %y = mega.linear %x, @w tiling(<begin = 0, count = 4, extent = 16, split = true>)
         : tensor<128xbf16> -> tensor<64xf32>
-    // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$ALL]], [192]>)
+    // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$SLOTS]], [16, 3]>)
     mega.store %y, %slots : tensor<64xf32>, !mega.buffer<3x64xf32>
   }
 }
@@ -93,6 +111,34 @@ mega.program @latent_query(%in, %out) : !mega.buffer<96xbf16>, !mega.buffer<96xb
   }
 }
 
+// Rows that 128 channels do not divide have an index for each dimension.
+// CHECK-LABEL: mega.program @latent_query_rows(
+mega.program @latent_query_rows(%in, %out) : !mega.buffer<96xbf16>, !mega.buffer<96xbf16> {
+  %absorbed = mega.alloc "absorbed" : !mega.buffer<2x160xf32>
+  mega.stage "s" {
+    %q = mega.load %in : !mega.buffer<96xbf16> -> tensor<2x48xbf16>
+    %qa = mega.latent_query %q, @kv_b_160 keys(32) : tensor<2x48xbf16> -> tensor<2x160xf32>
+    // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$WIDE]], [128]>)
+    mega.store %qa, %absorbed : tensor<2x160xf32>, !mega.buffer<2x160xf32>
+  }
+}
+
+// A tile of the values is a head of one slot.
+// CHECK-LABEL: mega.program @latent_value(
+mega.program @latent_value(%in, %out) : !mega.buffer<96xbf16>, !mega.buffer<96xbf16> {
+  %max = mega.alloc "max" : !mega.buffer<4x2xf32>
+  %context = mega.alloc "context" : !mega.buffer<4x2x256xf32>
+  %slots = mega.alloc "slots" : !mega.buffer<2x96xf32>
+  mega.stage "s" {
+    %m = mega.load %max : !mega.buffer<4x2xf32> -> tensor<4x2xf32>
+    %c = mega.load %context : !mega.buffer<4x2x256xf32> -> tensor<4x2x256xf32>
+    %o = mega.latent_value %m, %m, %c, @kv_b tiling(<begin = 0, count = 4, extent = 128, split = true>)
+        : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2x256xf32> -> tensor<2x48xf32>
+    // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$JOIN]], [48]>)
+    mega.store %o, %slots : tensor<2x48xf32>, !mega.buffer<2x96xf32>
+  }
+}
+
 // A tile of the scores is a chunk of the caches and writes its own row.
 // CHECK-LABEL: mega.program @latent_scores(
 mega.program @latent_scores(%in, %out) : !mega.buffer<96xbf16>, !mega.buffer<96xbf16> {
@@ -128,10 +174,39 @@ mega.program @elementwise(%in, %out) : !mega.buffer<64xbf16>, !mega.buffer<64xbf
     mega.store %y, %out : tensor<64xbf16>, !mega.buffer<64xbf16>
   }
   mega.stage "behind a map" {
-    // CHECK: mega.load %{{.*}} access(<#[[$ALL]], [64]>)
+    // CHECK: mega.load %{{.*}} access(<#[[$ONE]], [1]>)
     %x = mega.load %in : !mega.buffer<64xbf16> -> tensor<64xbf16>
     %m = mega.map(%a = %x) : (tensor<64xbf16>) -> tensor<64xbf16> {
       mega.yield %a
+    }
+    %y = mega.elementwise %m : tensor<64xbf16> -> tensor<64xbf16>
+    mega.store %y, %out : tensor<64xbf16>, !mega.buffer<64xbf16>
+  }
+}
+
+// An element of a sum of slots is read in every slot.
+// CHECK-LABEL: mega.program @sum(
+mega.program @sum(%in, %out) : !mega.buffer<64xbf16>, !mega.buffer<64xbf16> {
+  %slots = mega.alloc "slots" : !mega.buffer<3x64xf32>
+  mega.stage "by element" {
+    // CHECK: mega.load %{{.*}} access(<#[[$ONE]], [1]>)
+    %x = mega.load %in : !mega.buffer<64xbf16> -> tensor<64xbf16>
+    // CHECK: mega.load_sum %{{.*}} access(<#[[$SUM]], [3]>)
+    %s = mega.load_sum %slots : !mega.buffer<3x64xf32> -> tensor<64xbf16>
+    %m = mega.map(%a = %x, %b = %s) : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16> {
+      %c = arith.addf %a, %b : f32
+      mega.yield %c
+    }
+    %y = mega.elementwise %m : tensor<64xbf16> -> tensor<64xbf16>
+    mega.store %y, %out : tensor<64xbf16>, !mega.buffer<64xbf16>
+  }
+  // A value that is used twice is computed once, before the tiles.
+  mega.stage "used twice" {
+    // CHECK: mega.load_sum %{{.*}} access(<#[[$ALL]], [192]>)
+    %s = mega.load_sum %slots : !mega.buffer<3x64xf32> -> tensor<64xbf16>
+    %m = mega.map(%a = %s, %b = %s) : (tensor<64xbf16>, tensor<64xbf16>) -> tensor<64xbf16> {
+      %c = arith.addf %a, %b : f32
+      mega.yield %c
     }
     %y = mega.elementwise %m : tensor<64xbf16> -> tensor<64xbf16>
     mega.store %y, %out : tensor<64xbf16>, !mega.buffer<64xbf16>

@@ -182,3 +182,50 @@ mega.program @pair(%in, %out) : !mega.buffer<128xbf16>, !mega.buffer<128xbf16> {
   }
 }
 }
+
+// -----
+
+// Counters come first, 128 bytes each, and share with nothing.
+// CHECK-LABEL: mega.kernel @counters(
+// CHECK-SAME: workspace_bytes = 1536
+// CHECK: mega.alloc "a" offset(1280) : !mega.buffer<8xf32>
+// CHECK: mega.counters "c" count(3) offset(256) : !mega.counters
+// CHECK: mega.counters "d" count(4) offset(768) : !mega.counters
+module attributes {mega.target = #mega.target<arch = "sm_90a", ctas = 4, threads = 256, shared_bytes = 131072>} {
+mega.program @counters(%in, %out) : !mega.buffer<8xf32>, !mega.buffer<8xf32> {
+  %a = mega.alloc "a" : !mega.buffer<8xf32>
+  %c = mega.counters "c" count(3) : !mega.counters
+  %d = mega.counters "d" count(4) : !mega.counters
+  mega.phase 0 {
+    mega.stage "0" {
+      %x = mega.load %in : !mega.buffer<8xf32> -> tensor<8xf32>
+      mega.store %x, %a : tensor<8xf32>, !mega.buffer<8xf32>
+    }
+  }
+}
+}
+
+// -----
+
+// Phases that no barrier divides are live at once.
+// CHECK-LABEL: mega.kernel @undivided(
+// CHECK: mega.alloc "a" offset(256)
+// CHECK: mega.alloc "b" offset(512)
+module attributes {mega.target = #mega.target<arch = "sm_90a", ctas = 4, threads = 256, shared_bytes = 131072>} {
+mega.program @undivided(%in, %out) : !mega.buffer<8xf32>, !mega.buffer<8xf32> {
+  %a = mega.alloc "a" : !mega.buffer<8xf32>
+  %b = mega.alloc "b" : !mega.buffer<8xf32>
+  mega.phase 0 {
+    mega.stage "0" {
+      %x = mega.load %in : !mega.buffer<8xf32> -> tensor<8xf32>
+      mega.store %x, %a : tensor<8xf32>, !mega.buffer<8xf32>
+    }
+  }
+  mega.phase 1 {
+    mega.stage "1" {
+      %x = mega.load %in : !mega.buffer<8xf32> -> tensor<8xf32>
+      mega.store %x, %b : tensor<8xf32>, !mega.buffer<8xf32>
+    }
+  }
+}
+}

@@ -127,3 +127,52 @@ mega.kernel @sound(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16>
     }
   }
 }
+
+// -----
+
+mega.kernel @counters_unplanned(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16>
+    attributes {target = #mega.target<arch = "sm_90a", ctas = 4, threads = 256, shared_bytes = 131072>,
+                weight_bytes = 0, weight_layout = [], workspace_bytes = 1024} {
+  // expected-error @below {{'mega.counters' op has no offset; -mega-plan-memory should have set it}}
+  %c = mega.counters "c" count(1) : !mega.counters
+}
+
+// -----
+
+mega.kernel @counters_on_the_barrier(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16>
+    attributes {target = #mega.target<arch = "sm_90a", ctas = 4, threads = 256, shared_bytes = 131072>,
+                weight_bytes = 0, weight_layout = [], workspace_bytes = 1024} {
+  // expected-error @below {{'mega.counters' op has offset 128, expected at least 256, where the grid barrier's counter ends}}
+  %c = mega.counters "c" count(1) offset(128) : !mega.counters
+}
+
+// -----
+
+mega.kernel @counters_outside(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16>
+    attributes {target = #mega.target<arch = "sm_90a", ctas = 4, threads = 256, shared_bytes = 131072>,
+                weight_bytes = 0, weight_layout = [], workspace_bytes = 1024} {
+  // expected-error @below {{'mega.counters' op ends at byte 1152, expected at most the workspace's 1024}}
+  %c = mega.counters "c" count(2) offset(896) : !mega.counters
+}
+
+// -----
+
+mega.kernel @counters_in_a_buffer(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16>
+    attributes {target = #mega.target<arch = "sm_90a", ctas = 4, threads = 256, shared_bytes = 131072>,
+                weight_bytes = 0, weight_layout = [], workspace_bytes = 1024} {
+  // expected-note @below {{the other}}
+  %a = mega.alloc "a" offset(400) : !mega.buffer<8xbf16>
+  // expected-error @below {{'mega.counters' op 'c' shares bytes with 'a', expected disjoint bytes}}
+  %c = mega.counters "c" count(2) offset(256) : !mega.counters
+}
+
+// -----
+
+mega.kernel @counters_in_counters(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16>
+    attributes {target = #mega.target<arch = "sm_90a", ctas = 4, threads = 256, shared_bytes = 131072>,
+                weight_bytes = 0, weight_layout = [], workspace_bytes = 1024} {
+  // expected-note @below {{the other}}
+  %c = mega.counters "c" count(2) offset(256) : !mega.counters
+  // expected-error @below {{'mega.counters' op 'd' shares bytes with 'c', expected disjoint bytes}}
+  %d = mega.counters "d" count(1) offset(384) : !mega.counters
+}

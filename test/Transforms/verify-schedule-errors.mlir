@@ -99,6 +99,7 @@ mega.program @barrier_elsewhere(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<
 // -----
 
 mega.program @never_written(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16> {
+  // expected-note @below {{the buffer}}
   %a = mega.alloc "a" : !mega.buffer<8xbf16>
   mega.phase 0 {
     mega.stage "read" {
@@ -112,6 +113,7 @@ mega.program @never_written(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf
 
 // Stages in the wrong order.
 mega.program @swapped(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16> {
+  // expected-note @below {{the buffer}}
   %a = mega.alloc "a" : !mega.buffer<8xbf16>
   mega.phase 0 {
     mega.stage "read" {
@@ -123,6 +125,7 @@ mega.program @swapped(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16> {
   mega.phase 1 {
     mega.stage "write" {
       %x = mega.load %in : !mega.buffer<8xbf16> -> tensor<8xbf16>
+      // expected-note @below {{a later stage's write}}
       mega.store %x, %a : tensor<8xbf16>, !mega.buffer<8xbf16>
     }
   }

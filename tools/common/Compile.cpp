@@ -4,8 +4,6 @@
 
 #include "Compile.h"
 
-#include "mega/Transforms/Passes.h"
-
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -17,13 +15,14 @@ OwningOpRef<ModuleOp> mega::parseBlock(StringRef path, MLIRContext &context) {
 }
 
 FailureOr<CompiledKernel> mega::compileBlock(ModuleOp block, TargetAttr target,
-                                             const EmitterOptions &options) {
+                                             const EmitterOptions &options,
+                                             const ScheduleOptions &schedule) {
   CompiledKernel result;
   result.relaxations = collectRelaxations(block);
   result.module = block.clone();
   (*result.module)->setAttr(kTargetAttrName, target);
   PassManager pm(block.getContext());
-  buildPipeline(pm);
+  buildPipeline(pm, schedule);
   if (failed(pm.run(*result.module)))
     return failure();
   result.kernel = *result.module->getOps<KernelOp>().begin();

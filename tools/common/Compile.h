@@ -8,6 +8,7 @@
 #include "mega/IR/Mega.h"
 #include "mega/Target/CUDA/Emit.h"
 #include "mega/Target/Manifest.h"
+#include "mega/Transforms/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -32,9 +33,10 @@ mlir::OwningOpRef<mlir::ModuleOp> parseBlock(llvm::StringRef path,
                                              mlir::MLIRContext &context);
 
 /// Lowers a copy of `block` for `target` and emits it; errors are diagnostics.
-mlir::FailureOr<CompiledKernel> compileBlock(mlir::ModuleOp block,
-                                             TargetAttr target,
-                                             const EmitterOptions &options);
+mlir::FailureOr<CompiledKernel>
+compileBlock(mlir::ModuleOp block, TargetAttr target,
+             const EmitterOptions &options,
+             const ScheduleOptions &schedule = {});
 
 } // namespace mega
 

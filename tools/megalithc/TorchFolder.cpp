@@ -42,10 +42,10 @@ llvm::Expected<std::string> mega::findRuntimeLibrary(StringRef given,
     if (fs::exists(path))
       return path;
   }
-  return llvm::createStringError(
-      Twine("no ") + kLibraryName + " in ../runtime or " +
-      MEGALITH_LIBRARY_FROM_BIN + " beside " + program +
-      ", expected --runtime-library=PATH");
+  return llvm::createStringError(Twine("no ") + kLibraryName +
+                                 " in ../runtime or " +
+                                 MEGALITH_LIBRARY_FROM_BIN + " beside " +
+                                 program + ", expected --runtime-library=PATH");
 }
 
 /// Fails if `path` holds an entry that is none of `names`.

@@ -8,11 +8,13 @@
 #include "TorchFolder.h"
 
 #include "mega/Target/Machine.h"
+#include "mega/Transforms/ScheduleFile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -24,7 +26,7 @@ using namespace mega;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Emit { Mlir, Cuda, Ptx, Cubin, Bundle, Torch };
+enum class Emit { Mlir, Schedule, Cuda, Ptx, Cubin, Bundle, Torch };
 
 cl::OptionCategory category("megalithc options");
 cl::opt<std::string> input(cl::Positional, cl::Required,
@@ -40,6 +42,8 @@ cl::opt<std::string> machine("machine",
                              cl::cat(category));
 cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
                    cl::values(clEnumValN(Emit::Mlir, "mlir", "level-3 IR"),
+                              clEnumValN(Emit::Schedule, "schedule",
+                                         "schedule file for --schedule"),
                               clEnumValN(Emit::Cuda, "cuda", "CUDA C++"),
                               clEnumValN(Emit::Ptx, "ptx", "PTX text"),
                               clEnumValN(Emit::Cubin, "cubin", "GPU image"),
@@ -54,10 +58,31 @@ cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
                             cl::cat(category));
 cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
+cl::opt<Synchronization>
+    sync("sync", cl::desc("what may order two stages"),
+         cl::init(Synchronization::Barriers),
+         cl::values(clEnumValN(Synchronization::Barriers, "barriers",
+                               "grid barriers (default)"),
+                    clEnumValN(Synchronization::Counters, "counters",
+                               "grid barriers and counters")),
+         cl::cat(category));
+cl::opt<unsigned> waitLimit("wait-limit", cl::init(64),
+                            cl::desc("tiles that one counter may stand for, "
+                                     "with --sync=counters (default 64)"),
+                            cl::cat(category));
+cl::opt<std::string>
+    schedule("schedule",
+             cl::desc("follow a schedule file (JSON) instead of choosing one"),
+             cl::cat(category));
 cl::opt<bool> prefetch("prefetch", cl::init(true),
                        cl::desc("ask L2 for rows of plain weights before "
                                 "each barrier (default on)"),
                        cl::cat(category));
+cl::opt<std::string>
+    ring("ring",
+         cl::desc("copies in flight a warp x weight units in a copy, as in 4x2 "
+                  "(default: what shared memory has room for)"),
+         cl::value_desc("SLOTSxUNITS"), cl::cat(category));
 cl::opt<bool> instrument("instrument",
                          cl::desc("stamp the SM clock at each phase's start "
                                   "and end, in the probe megalith.stamps"),
@@ -150,6 +175,10 @@ static llvm::Error writeOutput(ModuleOp block, CompiledKernel &kernel,
     kernel.module->print(os);
     return writeFile(output, text + "\n");
   }
+  if (emit == Emit::Schedule)
+    return writeFile(
+        output,
+        llvm::formatv("{0:2}\n", toJson(extractSchedule(kernel.kernel))).str());
   if (emit == Emit::Cuda)
     return writeFile(output, kernel.emitted.source);
   auto program = compileImage(kernel, archs.front(),
@@ -160,10 +189,32 @@ static llvm::Error writeOutput(ModuleOp block, CompiledKernel &kernel,
   return writeFile(output, program->image);
 }
 
+/// "SLOTSxUNITS", each 1 to 4: what UnitRing has parities for.
+static llvm::Expected<std::optional<RingShape>> parseRing(StringRef text) {
+  if (text.empty())
+    return std::nullopt;
+  auto [slots, units] = text.split('x');
+  RingShape shape{};
+  if (slots.getAsInteger(10, shape.slots) ||
+      units.getAsInteger(10, shape.units) || shape.slots < 1 ||
+      shape.slots > 4 || shape.units < 1 || shape.units > 4)
+    return llvm::createStringError("--ring is '" + text +
+                                   "', expected SLOTSxUNITS, each 1 to 4");
+  return shape;
+}
+
 static llvm::Error run(MLIRContext &context, const char *argv0) {
   if (!runtimeLibrary.empty() && emit != Emit::Torch)
     return llvm::createStringError(
         "--runtime-library is for --emit=torch only");
+  auto shape = parseRing(ring);
+  if (!shape)
+    return shape.takeError();
+  if (!schedule.empty() &&
+      (sync.getNumOccurrences() || waitLimit.getNumOccurrences()))
+    return llvm::createStringError(
+        "--schedule says what orders two stages, expected no --sync and no "
+        "--wait-limit beside it");
   auto target = chooseTarget(context);
   if (!target)
     return target.takeError();
@@ -171,8 +222,9 @@ static llvm::Error run(MLIRContext &context, const char *argv0) {
   // Diagnostics have said what is wrong.
   if (!block)
     return llvm::createStringError("cannot read " + input);
-  FailureOr<CompiledKernel> kernel =
-      compileBlock(*block, *target, EmitterOptions{prefetch, instrument});
+  FailureOr<CompiledKernel> kernel = compileBlock(
+      *block, *target, EmitterOptions{prefetch, instrument, *shape},
+      ScheduleOptions{sync, waitLimit, schedule});
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
   if (printPhases)

@@ -30,6 +30,15 @@ struct GridBarrierResource
   llvm::StringRef getName() final { return "mega.grid_barrier"; }
 };
 
+/// Counters' progress: keeps signals and waits where they stand.
+struct CounterResource
+    : public mlir::SideEffects::Resource::Base<CounterResource> {
+  llvm::StringRef getName() final { return "mega.counters"; }
+};
+
+/// Bytes between two counters of a set: no two share a sector or a line.
+constexpr int64_t kCounterStride = 128;
+
 /// Inputs that one packed weight unit covers.
 constexpr int64_t kUnitInputs = 128;
 /// Outputs that one packed weight unit covers.
@@ -53,5 +62,20 @@ constexpr llvm::StringLiteral kTargetAttrName = "mega.target";
 
 #define GET_OP_CLASSES
 #include "mega/IR/Mega.h.inc"
+
+namespace mega {
+
+/// The anchor of its stage that `value` hangs on; null for a prologue value.
+AnchorOpInterface anchorBehind(mlir::Value value);
+
+/// Signals that one tile of `anchor` gives a counter in all: one, or one for
+/// each step of its reduction where several CTAs share the tile.
+int64_t signalsOfTile(AnchorOpInterface anchor);
+
+/// The result of a map of one dimension and one result at `tile`; nothing if it
+/// divides by what is not positive.
+std::optional<int64_t> evaluateAt(mlir::AffineMap map, int64_t tile);
+
+} // namespace mega
 
 #endif // MEGA_IR_MEGA_H

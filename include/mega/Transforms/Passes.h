@@ -10,10 +10,24 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <string>
+
 namespace mega {
 
 /// The grid barrier's counter comes first in the workspace, on its own.
 constexpr int64_t kBarrierBytes = 256;
+
+/// What may order two stages that depend on each other.
+enum class Synchronization { Barriers, Counters };
+
+/// What the scheduler may choose from.
+struct ScheduleOptions {
+  Synchronization sync = Synchronization::Barriers;
+  /// Tiles that one counter may stand for.
+  int64_t waitLimit = 64;
+  /// A schedule file to follow instead; empty for none.
+  std::string file;
+};
 
 #define GEN_PASS_DECL
 #include "mega/Transforms/Passes.h.inc"
@@ -22,7 +36,8 @@ constexpr int64_t kBarrierBytes = 256;
 #include "mega/Transforms/Passes.h.inc"
 
 /// Level 0 to level 3. The module must carry `mega.target`.
-void buildPipeline(mlir::OpPassManager &pm);
+void buildPipeline(mlir::OpPassManager &pm,
+                   const ScheduleOptions &options = {});
 
 /// Registers `buildPipeline` as `-mega-pipeline`.
 void registerPipelines();

@@ -63,8 +63,41 @@ def SchedulePhasesPass : Pass<"mega-schedule-phases", "::mlir::ModuleOp"> {
   let description = [{
     Each stage runs as early as its dependences (read after write, write after
     read, write after write, through buffers and state) allow; a barrier stands
-    between consecutive phases and lists the dependences that it covers.
+    between consecutive phases and lists the dependences that it covers. The
+    number of barriers is minimal for the chosen synchronisation; the attribute
+    `mega.barrier_chain` of the program is the proof, one dependence that needs
+    a barrier for each of them, every one after the one before.
+
+    With `sync=counters`, a stage shares the phase of one that it depends on if
+    counters can order their tiles: one counter for each independent group of
+    tiles (a head, a column strip), or one for the stage, as long as no counter
+    stands for more than `wait-limit` tiles. What such a stage reads of the
+    other's prologue it computes again.
   }];
+  let options = [
+    Option<"sync", "sync", "::mega::Synchronization",
+           "::mega::Synchronization::Barriers",
+           "what may order two stages",
+           [{::llvm::cl::values(
+             clEnumValN(::mega::Synchronization::Barriers, "barriers",
+                        "grid barriers"),
+             clEnumValN(::mega::Synchronization::Counters, "counters",
+                        "grid barriers and counters"))}]>,
+    Option<"waitLimit", "wait-limit", "int64_t", "64",
+           "tiles that one counter may stand for">
+  ];
+}
+
+def ApplySchedulePass : Pass<"mega-apply-schedule", "::mlir::ModuleOp"> {
+  let summary = "Order stages as a schedule file says (level 1 to 2)";
+  let description = [{
+    The other way from level 1 to 2. The file names the stages of each phase and
+    the pairs of stages that counters order (docs/schedules.md). What a stage
+    reads of a prologue in its own phase it computes again.
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "", "the schedule file (JSON)">
+  ];
 }
 
 //===----------------------------------------------------------------------===//
@@ -74,10 +107,16 @@ def SchedulePhasesPass : Pass<"mega-schedule-phases", "::mlir::ModuleOp"> {
 def VerifySchedulePass : Pass<"mega-verify-schedule", "::mlir::ModuleOp"> {
   let summary = "Check that every dependence is ordered (level 2)";
   let description = [{
-    Accepts or rejects any schedule, whoever wrote it: two stages that touch one
-    buffer or state, at least one of them writing, must have a barrier between
-    them, in program order, and every buffer that is read must have been
-    written.
+    Accepts or rejects any schedule, whoever wrote it. Two stages that touch one
+    element of a buffer or state, at least one of them writing, must be ordered
+    in program order: by a barrier between them, or by counters, tile by tile,
+    directly or through stages between them. Tiles of one stage must not touch
+    each other's elements. Every buffer that is read must have been written.
+
+    Counters: every wait expects all signals that its counter gets in a step;
+    the stages that signal stand before those that wait, so that no wait is
+    endless; a set has one reset, which barriers separate from its signals and
+    waits.
   }];
 }
 
@@ -99,6 +138,22 @@ def VerifyKernelPass : Pass<"mega-verify-kernel", "::mlir::ModuleOp"> {
     Every buffer has an aligned offset inside the workspace, after the grid
     barrier's counter, and a grid barrier stands between the live ranges of
     buffers that share bytes.
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+def PrintDependencesPass
+    : Pass<"mega-print-dependences", "::mlir::ModuleOp"> {
+  let summary = "Print which stages depend on which, and which tiles";
+  let description = [{
+    One line for each dependence between accesses of two stages of a partitioned
+    program, with its shape (all-to-all, tile-local, scalar, index) and an
+    example of a tile and the tiles that it waits for. After plan-memory, also
+    dependences between buffers that share bytes. Dependences of a step on the
+    step before come last.
   }];
 }
 

@@ -229,21 +229,48 @@ static void collectStores(Value value, SmallVectorImpl<StoreOp> &stores) {
 std::string StageEmitter::declareGemvScratch() {
   int64_t warps = model.threads() / 32;
   return declareScratch("mega::GemvScratch<" + str(warps) + ">",
-                        warps * 2 * 16 * 8 + (warps + 1) * 16 * 4 +
-                            2 * warps * 4);
+                        warps * 2 * 16 * (8 + 4));
 }
 
-/// "Range NAME = this CTA's run", in steps of 128 inputs.
-static std::string stepRange(int64_t tiles, int64_t steps, bool split) {
-  std::string total = str(tiles * steps);
-  if (!split)
-    return "mega::shareTiles(" + str(tiles) + ", " + str(steps) + ")";
-  return "mega::shareSteps(" + total + ")";
+UnitList StageEmitter::unitList(int64_t tiles, int64_t steps, int64_t segment,
+                                int64_t sets, bool split) const {
+  UnitList list{tiles, steps, segment, sets, split, model.getRing().units};
+  return list;
 }
 
-void StageEmitter::emitStepRange(int64_t tiles, int64_t steps, bool split) {
-  os << "  const mega::Range steps = " << stepRange(tiles, steps, split)
-     << ";\n";
+void StageEmitter::emitStream(const UnitList &list,
+                              const std::string &address) {
+  os << "  const auto unit = [&](int tile, int step) -> const mega::u8 * {\n"
+     << address << "  };\n  mega::UnitStream<" << list.steps << ", "
+     << list.segment << ", " << list.units << ", mega::Unit<" << list.sets
+     << ">::kBytes, " << model.threads() << "> stream(";
+  if (list.split)
+    os << "mega::shareSteps(" << list.tiles * list.steps << "));\n";
+  else
+    os << "mega::shareTiles(" << list.tiles << ", " << list.steps << "));\n";
+}
+
+void StageEmitter::emitGemv(const UnitList &list, bool scaled,
+                            const PrologueValue &x, const std::string &scale) {
+  std::string scratch = declareGemvScratch();
+  os << "  mega::quantGemv<" << list.steps << ", "
+     << (scaled ? list.segment : 0) << ", " << list.sets << ", "
+     << model.threads() << ">(\n        stream, " << x.shared << ", " << scratch
+     << ", ring, unit, [&](int row) { return " << scale << "; },\n"
+     << "        [&](int tile, int row, const float *sums) {\n";
+}
+
+UnitList StageEmitter::linearList(SmallVector<LinearOp> linears) const {
+  PackedWeight first = model.packed(linears.front().getWeight());
+  int64_t tiles = 0;
+  for (LinearOp linear : linears)
+    tiles += linear.getTileCount();
+  return unitList(tiles, first.steps(), first.steps(), first.sets,
+                  linears.front().getTilingAttr().getSplit());
+}
+
+void StageEmitter::emitLinearStream(SmallVector<LinearOp> linears) {
+  emitStream(linearList(linears), "    return " + unitAddress(linears) + ";\n");
 }
 
 void StageEmitter::emitPartialStore(Value result, StringRef tile,
@@ -293,29 +320,17 @@ std::string StageEmitter::unitAddress(SmallVector<LinearOp> linears) {
 void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
   if (linears.empty())
     return;
-  PackedWeight first = model.packed(linears.front().getWeight());
-  int64_t tiles = 0;
-  for (LinearOp linear : linears) {
-    tiles += linear.getTileCount();
+  for (LinearOp linear : linears)
     weightBytes += model.packed(linear.getWeight()).matrixBytes();
-  }
   bool split = linears.front().getTilingAttr().getSplit();
   const PrologueValue x = values[linears.front().getX()];
-  std::string scratch = declareGemvScratch();
   for (LinearOp linear : linears) {
     SmallVector<StoreOp> stores;
     collectStores(linear.getResult(), stores);
     for (StoreOp store : stores)
       pointerTo(store.getBuffer());
   }
-  os << "  {\n  ";
-  emitStepRange(tiles, first.steps(), split);
-  os << "    mega::quantGemv<" << first.steps() << ", 0, " << first.sets << ", "
-     << x.levels << ", " << x.length << ", " << model.threads()
-     << ">(\n        steps, " << x.shared << ", " << scratch
-     << ", ring,\n        [&](int tile, int step) { return "
-     << unitAddress(linears) << "; },\n        [](int) { return 1.0f; },\n"
-     << "        [&](int tile, int row, const float *sums) {\n";
+  emitGemv(linearList(linears), /*scaled=*/false, x, "1.0f");
   int64_t begin = 0;
   for (auto [number, linear] : llvm::enumerate(linears)) {
     int64_t end = begin + linear.getTileCount();
@@ -349,7 +364,7 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
     os << "          }" << (last ? "\n" : " ");
     begin = end;
   }
-  os << "        });\n  }\n";
+  os << "        });\n";
 }
 
 void StageEmitter::emitDenseLinear(LinearOp op) {
@@ -416,23 +431,18 @@ void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
   weightBytes += rows * weight.matrixBytes();
   const PrologueValue x = values[op.getX()];
   std::string ids = values[op.getIds()].shared;
-  std::string scratch = declareGemvScratch();
   SmallVector<StoreOp> stores;
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
     pointerTo(store.getBuffer());
   std::string activation = fresh("activation");
   os << "  const auto " << activation << " = "
-     << emitScalarLambda(op.getActivation(), "  ") << ";\n  {\n  ";
-  emitStepRange(tiles, weight.steps(), /*split=*/false);
-  os << "    mega::quantGemv<" << weight.steps() << ", 0, " << weight.sets
-     << ", " << x.levels << ", " << x.length << ", " << model.threads()
-     << ">(\n        steps, " << x.shared << ", " << scratch
-     << ", ring,\n        [&](int tile, int step) {\n"
-     << gateUpAddress(op, ids)
-     << "        },\n        [](int) { return 1.0f; },\n"
-     << "        [&](int tile, int row, const float *sums) {\n"
-     << "          if (row >= " << weight.rowsPerTile() << ") return;\n"
+     << emitScalarLambda(op.getActivation(), "  ") << ";\n";
+  UnitList list = unitList(tiles, weight.steps(), weight.steps(), weight.sets,
+                           /*split=*/false);
+  emitStream(list, gateUpAddress(op, ids));
+  emitGemv(list, /*scaled=*/false, x, "1.0f");
+  os << "          if (row >= " << weight.rowsPerTile() << ") return;\n"
      << "          const int column = tile % " << weight.tiles() << " * "
      << weight.rowsPerTile() << " + row;\n"
      << "          const int i = tile / " << weight.tiles() << " * " << columns
@@ -447,7 +457,7 @@ void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
                                     str(weight.rowsPerTile()) + "])")
      << ";\n";
   emitEpilogue(op.getResult(), tile, "          ");
-  os << "        });\n  }\n";
+  os << "        });\n";
 }
 
 std::string StageEmitter::downAddress(ExpertDownOp op, StringRef ids) {
@@ -474,23 +484,18 @@ void StageEmitter::emitExpertDown(ExpertDownOp op) {
   const PrologueValue x = values[op.getHidden()];
   std::string ids = values[op.getIds()].shared;
   std::string gates = values[op.getWeights()].shared;
-  std::string scratch = declareGemvScratch();
   SmallVector<StoreOp> stores;
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
     pointerTo(store.getBuffer());
-  os << "  {\n  ";
-  emitStepRange(weight.tiles(), steps, split);
-  os << "    mega::quantGemv<" << steps << ", " << weight.steps() << ", "
-     << weight.sets << ", " << x.levels << ", " << x.length << ", "
-     << model.threads() << ">(\n        steps, " << x.shared << ", " << scratch
-     << ", ring,\n        [&](int tile, int step) {\n"
-     << downAddress(op, ids) << "        },\n        [&](int row) { return "
-     << (rows == routed
-             ? gates + "[row]"
-             : "row < " + str(routed) + " ? " + gates + "[row] : 1.0f")
-     << "; },\n        [&](int tile, int row, const float *sums) {\n"
-     << "          const int i = tile * " << kUnitOutputs << " + row;\n";
+  UnitList list =
+      unitList(weight.tiles(), steps, weight.steps(), weight.sets, split);
+  emitStream(list, downAddress(op, ids));
+  emitGemv(list, /*scaled=*/true, x,
+           rows == routed
+               ? gates + "[row]"
+               : "row < " + str(routed) + " ? " + gates + "[row] : 1.0f");
+  os << "          const int i = tile * " << kUnitOutputs << " + row;\n";
   Value result = op.getResult();
   if (split) {
     emitPartialStore(result, "tile", "i", "sums[row]",
@@ -510,7 +515,7 @@ void StageEmitter::emitExpertDown(ExpertDownOp op) {
        << rounded(result, "sums[row]") << ";\n";
     emitEpilogue(result, tile, "          ");
   }
-  os << "        });\n  }\n";
+  os << "        });\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -525,7 +530,7 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
   std::string scratch =
       declareScratch("mega::DeltaScratch<" + str(model.threads()) + ", " +
                          str(keys) + ", " + str(strip) + ">",
-                     llvm::alignTo(3 * keys * 4 + 2 * model.threads() * 8, 8));
+                     llvm::alignTo(keys * 20 + 2 * model.threads() * 8, 8));
   SmallVector<StoreOp> stores;
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
@@ -548,8 +553,11 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
     return at(value, "(head * " + str(keys) + " + i)");
   };
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
-     << "; tile += gridDim.x) {\n    const int head = tile / " << strips
-     << ", first = tile % " << strips << " * " << strip << ";\n"
+     << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
+     << "    if (tile != int(blockIdx.x))\n"
+     << "      __syncthreads(); // the last tile's sums were read\n"
+     << "    const int head = tile / " << strips << ", first = tile % "
+     << strips << " * " << strip << ";\n"
      << "    mega::deltaRule<" << model.threads() << ", " << keys << ", "
      << columns << ", " << strip << ", mega::Decay::" << kind << ">(\n"
      << "        " << state << " + head * " << keys * columns
@@ -589,8 +597,9 @@ void StageEmitter::emitLatentQuery(LatentQueryOp op) {
                      model.threads() / 32 * 128 * 4);
   std::string out = pointerTo(storeOf(op.getResult()).getBuffer());
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
-     << "; tile += gridDim.x) {\n    const int head = tile / " << weight.steps()
-     << ", step = tile % " << weight.steps() << ";\n"
+     << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
+        "    const int head = tile / "
+     << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
      << "    mega::latentQuery<" << model.threads() << ", " << keys << ", "
      << weight.sets << ">(\n        [&](int i) { return "
      << at(op.getQ(), "(head * " + str(width) + " + i)") << "; }, " << scratch
@@ -650,8 +659,8 @@ LogicalResult StageEmitter::emitLatentScores(LatentScoresOp op) {
      << "; base += " << group << ")\n"
      << "        mega::latentScores<" << model.threads() << ", " << group
      << ", " << latent << ", " << rope << ">(\n"
-     << "            mega::share(length, blockIdx.x, chunks), " << state << ", "
-     << ropeState << ",\n            "
+     << "            mega::shareLong(length, blockIdx.x, chunks), " << state
+     << ", " << ropeState << ",\n            "
      << floatLiteral(op.getScale().convertToDouble())
      << ", [&](int h, int c) {\n              const int head = base + h;\n";
   if (!bound.empty())
@@ -700,8 +709,9 @@ void StageEmitter::emitLatentValue(LatentValueOp op) {
               context + " : 0.0f";
   std::string perChunk = "(i * " + str(heads) + " + head)";
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
-     << "; tile += gridDim.x) {\n    const int head = tile / " << weight.steps()
-     << ", step = tile % " << weight.steps() << ";\n"
+     << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
+        "    const int head = tile / "
+     << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
      << "    mega::latentValue<" << model.threads() << ", " << chunks << ", "
      << columns << ", " << weight.sets
      << ">(\n        min(int(gridDim.x), int(p.position) + 1),\n"

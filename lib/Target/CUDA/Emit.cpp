@@ -20,23 +20,25 @@ using namespace mlir;
 using namespace mega;
 
 namespace mega::detail {
-/// The device building blocks, embedded by CMake in include order.
+/// The device building blocks, embedded by CMake in include order; names have
+/// the folder, as in ptx/bf16.cuh.
 std::vector<std::pair<std::string_view, std::string_view>> deviceFiles();
 } // namespace mega::detail
 
 /// The building blocks without their license lines and file comments' fences.
 static void emitDeviceCode(llvm::raw_ostream &os) {
-  // What wraps machine instructions comes first; a host that brings its own
+  // Idioms, the folder ptx, come first; a host that brings its own
   // versions of those defines MEGA_HOST_IDIOMS and compiles the rest as it is.
   bool inIdioms = true;
   os << "#ifndef MEGA_HOST_IDIOMS\n";
   for (auto [name, text] : mega::detail::deviceFiles()) {
     StringRef rest(text.data(), text.size());
-    if (inIdioms && !rest.contains("asm")) {
+    auto [folder, file] = StringRef(name.data(), name.size()).split('/');
+    if (inIdioms && folder != "ptx") {
       os << "#endif // MEGA_HOST_IDIOMS\n\n";
       inIdioms = false;
     }
-    os << "//===----- " << name << " -----===//\n\n";
+    os << "//===----- " << file << " -----===//\n\n";
     while (!rest.empty()) {
       auto [line, tail] = rest.split('\n');
       rest = tail;
@@ -94,6 +96,11 @@ public:
   LogicalResult add(PhaseOp phase, EmittedKernel &result);
   void emitKinds(llvm::raw_ostream &os, bool prefetch) const;
   void emitSchedule(llvm::raw_ostream &os) const;
+  /// Copies the tables to shared memory at byte `offset`, which is where phases
+  /// read them: constant memory is cold at each phase's first access.
+  void emitTableCopies(int64_t offset, llvm::raw_ostream &os) const;
+  /// Bytes of the tables in shared memory.
+  int64_t tableBytes() const;
   void emitLoop(const EmitterOptions &options, llvm::raw_ostream &os) const;
 
 private:
@@ -102,6 +109,21 @@ private:
     size_t kind, instance;
     std::string comment;
   };
+
+  static int64_t argumentBytes(const PhaseKind &kind) {
+    return std::max<int64_t>(kind.instances.front().getArguments().size(), 1) *
+           8;
+  }
+  int64_t phaseTableBytes() const {
+    return llvm::alignTo(entries.size() * 8, 16);
+  }
+  /// Of a kind's first arguments, from the start of the tables.
+  int64_t argumentOffset(size_t kind) const {
+    int64_t offset = phaseTableBytes();
+    for (const PhaseKind &earlier : ArrayRef(kinds).take_front(kind))
+      offset += earlier.instances.size() * argumentBytes(earlier);
+    return offset;
+  }
 
   const KernelModel &model;
   std::vector<PhaseKind> kinds;
@@ -115,6 +137,9 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
   std::string body, prefetch, comment;
   llvm::raw_string_ostream os(body), prefetchOs(prefetch);
   int64_t shared = 0, weights = 0;
+  for (Operation &op : phase.getBody().front())
+    if (isa<ResetOp>(op))
+      return op.emitOpError("has no emission, expected grid barriers only");
   auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
   bool several = stages.size() > 1;
   for (StageOp stage : stages) {
@@ -164,8 +189,8 @@ void PhaseList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
       os << (number ? ", " : "") << argument.field;
     if (kind.instances.front().getArguments().empty())
       os << "unused";
-    os << ";\n};\n__constant__ const Arguments" << index << " kArguments"
-       << index << "[] = {\n";
+    os << ";\n};\n__device__ const Arguments" << index << " kArguments" << index
+       << "[] = {\n";
     for (const PhaseArguments &instance : kind.instances) {
       os << "    {\n";
       for (const PhaseArguments::Argument &argument : instance.getArguments())
@@ -193,20 +218,34 @@ void PhaseList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
 void PhaseList::emitSchedule(llvm::raw_ostream &os) const {
   os << "/// Phases in order: whose code, with which arguments. A grid barrier "
         "stands\n/// between neighbours, for the reasons given.\n"
-     << "struct Phase {\n  int kind, instance;\n};\n"
-     << "__constant__ const Phase kPhases[] = {\n";
+     << "struct Phase {\n  int kind, arguments; ///< number, byte offset in "
+        "the "
+        "tables\n};\n"
+     << "__device__ const Phase kPhases[] = {\n";
   auto entry = entries.begin();
   for (Operation &op : KernelOp(model.getKernel()).getBody().front()) {
     if (auto barrier = dyn_cast<GridBarrierOp>(op))
       for (auto reason : barrier.getCovers().getAsRange<StringAttr>())
         os << "    // barrier: " << toComment(reason.getValue()) << "\n";
     if (isa<PhaseOp>(op)) {
-      os << "    {" << entry->kind << ", " << entry->instance << "}, // "
-         << entry->comment << "\n";
+      os << "    {" << entry->kind << ", "
+         << argumentOffset(entry->kind) +
+                int64_t(entry->instance) * argumentBytes(kinds[entry->kind])
+         << "}, // " << entry->comment << "\n";
       ++entry;
     }
   }
   os << "};\n\n";
+}
+
+int64_t PhaseList::tableBytes() const { return argumentOffset(kinds.size()); }
+
+void PhaseList::emitTableCopies(int64_t offset, llvm::raw_ostream &os) const {
+  os << "  mega::u8 *const tables = shared + " << offset << ";\n"
+     << "  mega::copyTable(tables, kPhases, sizeof(kPhases));\n";
+  for (size_t kind = 0; kind < kinds.size(); ++kind)
+    os << "  mega::copyTable(tables + " << argumentOffset(kind)
+       << ", kArguments" << kind << ", sizeof(kArguments" << kind << "));\n";
 }
 
 void PhaseList::emitLoop(const EmitterOptions &options,
@@ -217,25 +256,31 @@ void PhaseList::emitLoop(const EmitterOptions &options,
       os << "    mega::stamp" << which << "(p.workspace + " << stamps
          << ", phase);\n";
   };
-  os << "#pragma unroll 1\n  for (int phase = 0; phase < " << entries.size()
-     << "; ++phase) {\n";
+  auto argumentsOf = [](size_t index, StringRef phase) {
+    return ("*reinterpret_cast<const Arguments" + llvm::Twine(index) +
+            " *>(tables + phases[" + phase + "].arguments)")
+        .str();
+  };
+  os << "  const auto *const phases = reinterpret_cast<const Phase "
+        "*>(tables);\n"
+     << "#pragma unroll 1\n  for (int phase = 0; phase < " << entries.size()
+     << "; ++phase) {\n    mega::atPhase(phase);\n";
   stamp("Begin");
-  os << "    switch (kPhases[phase].kind) {\n";
+  os << "    switch (phases[phase].kind) {\n";
   for (auto [index, kind] : llvm::enumerate(kinds))
-    os << "    case " << index << ":\n      " << kind.name << "(p, kArguments"
-       << index << "[kPhases[phase].instance], shared, ring);\n      break;\n";
+    os << "    case " << index << ":\n      " << kind.name << "(p, "
+       << argumentsOf(index, "phase") << ", shared, ring);\n      break;\n";
   os << "    }\n";
   stamp("End");
   os << "    if (phase + 1 == " << entries.size() << ")\n      break;\n";
   bool any = llvm::any_of(
       kinds, [](const PhaseKind &kind) { return !kind.prefetch.empty(); });
   if (options.prefetchWeights && any) {
-    os << "    switch (kPhases[phase + 1].kind) {\n";
+    os << "    switch (phases[phase + 1].kind) {\n";
     for (auto [index, kind] : llvm::enumerate(kinds))
       if (!kind.prefetch.empty())
         os << "    case " << index << ":\n      prefetch_" << kind.name
-           << "(p, kArguments" << index
-           << "[kPhases[phase + 1].instance]);\n      break;\n";
+           << "(p, " << argumentsOf(index, "phase + 1") << ");\n      break;\n";
     os << "    }\n";
   }
   os << "    mega::GridBarrier::arriveAndWait("
@@ -277,7 +322,11 @@ static FailureOr<EmittedKernel> emitWith(RingShape ring, KernelOp kernel,
      << ", 1)\n"
      << result.entry << "(const Params p) {\n"
      << "  extern __shared__ __align__(128) mega::u8 shared[];\n"
-     << "  Ring ring;\n  ring.init(shared);\n  __syncthreads();\n";
+     << "  Ring ring;\n  ring.init(shared);\n";
+  int64_t tables = llvm::alignTo(result.sharedBytes, 16);
+  result.sharedBytes = tables + phases.tableBytes();
+  phases.emitTableCopies(tables, os);
+  os << "  __syncthreads();\n";
   phases.emitLoop(options, os);
   os << "}\n";
   return result;
@@ -287,7 +336,10 @@ FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
                                         const EmitterOptions &options) {
   // The most in flight that shared memory has room for.
   int64_t room = kernel.getTarget().getSharedBytes(), least = 0;
-  for (RingShape ring : {RingShape{2, 2}, RingShape{2, 1}, RingShape{1, 1}}) {
+  SmallVector<RingShape> shapes = {{2, 2}, {2, 1}, {1, 1}};
+  if (options.ring)
+    shapes = {*options.ring};
+  for (RingShape ring : shapes) {
     FailureOr<EmittedKernel> result = emitWith(ring, kernel, options);
     if (failed(result) || result->sharedBytes <= room)
       return result;

@@ -7,6 +7,7 @@
 #define MEGA_LIB_TARGET_CUDA_KERNELMODEL_H
 
 #include "mega/IR/Mega.h"
+#include "mega/Target/CUDA/EmitterOptions.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
@@ -27,11 +28,6 @@ struct PackedWeight {
   int64_t tiles() const { return llvm::divideCeil(outputs, rowsPerTile()); }
   int64_t unitBytes() const { return 1024 + 64 * sets; }
   int64_t matrixBytes() const { return tiles() * steps() * unitBytes(); }
-};
-
-/// Copies in flight a warp, and units in a copy.
-struct RingShape {
-  int64_t slots, units;
 };
 
 /// How a split anchor's partial sums lie in their buffer.
@@ -64,6 +60,7 @@ public:
 
   /// The ring through which weight units come lies at the start of shared
   /// memory: its barriers in every phase, its slots in phases that use it.
+  RingShape getRing() const { return ring; }
   int64_t ringUnitBytes() const { return unitBytes; }
   int64_t ringBarrierBytes() const {
     return llvm::alignTo(threads() / 32 * ring.slots * 8, 16);

@@ -21,6 +21,9 @@ static RankedTensorType typeOf(Value value) {
 
 static std::string str(int64_t value) { return std::to_string(value); }
 
+/// Elements of a piece: 16 bytes of bf16.
+constexpr int64_t kPieceElements = 8;
+
 static bool isAnchored(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -113,9 +116,18 @@ std::string StageEmitter::at(Value value, const std::string &index) {
 // Sharing
 //===----------------------------------------------------------------------===//
 
+/// True if one pass over pieces normalises the row.
+static bool normalisesPieces(RmsNormOp op) {
+  RankedTensorType type = typeOf(op.getResult());
+  int64_t row = type.getShape().back();
+  return type.getNumElements() == row && row % kPieceElements == 0;
+}
+
 /// Readers that take a vector as the B operand of tensor cores, or twice.
 static bool readsActivation(Operation *user, Value value) {
-  if (isa<RmsNormOp, LinearOp>(user))
+  if (auto norm = dyn_cast<RmsNormOp>(user))
+    return !normalisesPieces(norm);
+  if (isa<LinearOp>(user))
     return true;
   if (auto gateUp = dyn_cast<ExpertGateUpOp>(user))
     return value == gateUp.getX();
@@ -142,12 +154,20 @@ PrologueValue &StageEmitter::declareActivation(Value value) {
   home.length = type.getNumElements() / row * padded;
   home.shared = fresh("x");
   std::string name = home.shared;
-  if (row == padded)
-    home.at = [name](const std::string &i) { return name + ".get(" + i + ")"; };
-  else
-    home.at = [name, row, padded](const std::string &i) {
-      return name + ".get((" + i + ") / " + str(row) + " * " + str(padded) +
-             " + (" + i + ") % " + str(row) + ")";
+  home.shifted = false;
+  auto place = [=](const std::string &i) {
+    return row == padded ? i
+                         : "(" + i + ") / " + str(row) + " * " + str(padded) +
+                               " + (" + i + ") % " + str(row);
+  };
+  home.at = [=](const std::string &i) {
+    return name + ".get(" + place(i) + ")";
+  };
+  home.piece = nullptr;
+  if (row % kPieceElements == 0)
+    home.piece = [=](const std::string &i, const std::string &v,
+                     StringRef indent) {
+      return (indent + name + ".get8(" + place(i) + ", " + v + ");\n").str();
     };
   os << "  const mega::Activation<" << home.levels << ", " << home.length
      << "> " << name << "{reinterpret_cast<mega::u16 *>(shared + "
@@ -155,13 +175,30 @@ PrologueValue &StageEmitter::declareActivation(Value value) {
   return home;
 }
 
+void StageEmitter::sync() {
+  for (const std::string &store : lateStores)
+    os << store;
+  if (pendingSync || !lateStores.empty())
+    os << "  __syncthreads();\n";
+  lateStores.clear();
+  pendingSync = false;
+}
+
+bool StageEmitter::takesPieces(Value value) {
+  const PrologueValue &known = values[value];
+  return known.piece && !(known.shifted && pendingSync);
+}
+
 void StageEmitter::shareAsActivation(Value value) {
   if (!values[value].shared.empty())
     return;
-  ElementExpr expression = values[value].at;
   RankedTensorType type = typeOf(value);
   int64_t row = type.getShape().back();
   int64_t padded = llvm::alignTo(row, kUnitInputs);
+  if (row % kPieceElements == 0 && takesPieces(value))
+    return sharePieces(value);
+  sync();
+  ElementExpr expression = values[value].at;
   PrologueValue &home = declareActivation(value);
   os << "#pragma unroll\n  for (int i = threadIdx.x; i < " << home.length
      << "; i += " << model.threads() << ")\n    " << home.shared << ".set(i, ";
@@ -174,29 +211,103 @@ void StageEmitter::shareAsActivation(Value value) {
        << expression("(i / " + str(padded) + " * " + str(row) + " + i % " +
                      str(padded) + ")")
        << " : 0.0f";
-  os << ");\n  __syncthreads();\n";
+  os << ");\n";
+  pendingSync = true;
+}
+
+void StageEmitter::sharePieces(Value value) {
+  RankedTensorType type = typeOf(value);
+  int64_t row = type.getShape().back();
+  int64_t padded = llvm::alignTo(row, kUnitInputs);
+  PieceStmt piece = values[value].piece;
+  PrologueValue &home = declareActivation(value);
+  std::string source = "i", exists;
+  if (row != padded) {
+    source = "(i / " + str(padded) + " * " + str(row) + " + i % " +
+             str(padded) + ")";
+    exists = "i % " + str(padded) + " < " + str(row);
+  }
+  // Everything is asked for before anything is used, a few pieces at a time.
+  constexpr int64_t kBatch = 4;
+  int64_t pieces = home.length / kPieceElements, threads = model.threads();
+  for (int64_t first = 0; first < pieces; first += kBatch * threads) {
+    int64_t count =
+        std::min<int64_t>(kBatch, llvm::divideCeil(pieces - first, threads));
+    std::string array = fresh("v");
+    auto forEach = [&](int64_t k, const std::string &statements,
+                       const std::string &guard) {
+      std::string condition = guard;
+      if (first + (k + 1) * threads > pieces)
+        condition =
+            "i < " + str(home.length) + (guard.empty() ? "" : " && " + guard);
+      os << "  {\n    const int i = (int(threadIdx.x) + " << first + k * threads
+         << ") * " << kPieceElements << ";\n";
+      if (!condition.empty())
+        os << "    if (" << condition << ") {\n" << statements << "    }\n";
+      else
+        os << statements;
+      os << "  }\n";
+    };
+    os << "  float " << array << "[" << count << "][" << kPieceElements << "]"
+       << (exists.empty() ? "" : " = {}") << ";\n";
+    for (int64_t k = 0; k < count; ++k)
+      forEach(k, piece(source, array + "[" + str(k) + "]", "    "), exists);
+    if (streamedFor == value && first + kBatch * threads >= pieces) {
+      os << "  stream.fill(ring, unit);\n";
+      streamedFor = nullptr;
+    }
+    for (int64_t k = 0; k < count; ++k)
+      forEach(k,
+              "    " + home.shared + ".set8(i, " + array + "[" + str(k) +
+                  "]);\n",
+              "");
+  }
+  pendingSync = true;
 }
 
 void StageEmitter::shareAsArray(Value value) {
   if (!values[value].shared.empty())
     return;
   ElementExpr expression = values[value].at;
-  int64_t count = typeOf(value).getNumElements();
+  int64_t count = typeOf(value).getNumElements(), threads = model.threads();
   StringRef type =
       typeOf(value).getElementType().isInteger(32) ? "int" : "float";
   std::string name = fresh("array");
   os << "  auto *const " << name << " = reinterpret_cast<" << type
-     << " *>(shared + " << reserve(count * 4) << ");\n"
-     << "  for (int i = threadIdx.x; i < " << count
-     << "; i += " << model.threads() << ")\n    " << name
-     << "[i] = " << expression("i") << ";\n  __syncthreads();\n";
+     << " *>(shared + " << reserve(count * 4) << ");\n";
+  if (count <= threads) {
+    // One load a thread, kept until the others are on their way; each array has
+    // its own warps, if there are enough.
+    int64_t offset = arrays * llvm::alignTo(count, 32) % threads;
+    std::string index = fresh("i"), element = fresh("e");
+    os << "  const int " << index << " = (int(threadIdx.x) + "
+       << threads - offset << ") % " << threads << ";\n  const " << type << " "
+       << element << " = " << index << " < " << count << " ? "
+       << expression(index) << " : 0;\n";
+    lateStores.push_back("  if (" + index + " < " + str(count) + ")\n    " +
+                         name + "[" + index + "] = " + element + ";\n");
+    ++arrays;
+  } else {
+    os << "  for (int i = threadIdx.x; i < " << count << "; i += " << threads
+       << ")\n    " << name << "[i] = " << expression("i") << ";\n";
+    pendingSync = true;
+  }
   values[value].shared = name;
+  values[value].piece = nullptr;
   values[value].at = [name](const std::string &i) {
     return name + "[" + i + "]";
   };
 }
 
 void StageEmitter::shareIfNeeded(Value value) {
+  // The norm shares what it reads, in the pass in which it reads it.
+  if (llvm::any_of(value.getUsers(), [&](Operation *user) {
+        auto norm = dyn_cast<RmsNormOp>(user);
+        return norm && normalisesPieces(norm) && takesPieces(value) &&
+               typeOf(value).getShape().back() ==
+                   typeOf(value).getNumElements();
+      }))
+    return;
   if (llvm::any_of(value.getUsers(), [&](Operation *user) {
         return readsActivation(user, value);
       }))
@@ -220,10 +331,24 @@ LogicalResult StageEmitter::emit(StageOp stage) {
   bool usesRing = KernelModel::usesRing(stage);
   if (usesRing)
     sharedBytes = model.ringBytes();
-  for (Operation &op : stage.getBody().front())
-    if (!isa<AnchorOpInterface>(op) &&
-        llvm::none_of(op.getOperands(), isAnchored))
-      emitPrologueOp(&op);
+  if (auto linears = KernelModel::quantLinears(stage); !linears.empty()) {
+    emitLinearStream(linears);
+    streamedFor = linears.front().getX();
+  }
+  // Small arrays first: their loads are on their way while the large ones
+  // start.
+  auto isSmall = [](Operation &op) {
+    return isa<LoadOp>(op) &&
+           llvm::any_of(op.getResult(0).getUsers(), [&](Operation *user) {
+             return readsArray(user, op.getResult(0));
+           });
+  };
+  for (bool small : {true, false})
+    for (Operation &op : stage.getBody().front())
+      if (!isa<AnchorOpInterface>(op) && isSmall(op) == small &&
+          llvm::none_of(op.getOperands(), isAnchored))
+        emitPrologueOp(&op);
+  sync();
   if (failed(emitAnchors(stage)))
     return failure();
   // The ring's slots were lent to this stage.
@@ -254,9 +379,27 @@ void StageEmitter::emitLoad(LoadOp op) {
   StringRef load = element.isBF16()  ? "mega::bf16ToFloat(mega::loadSharedBf16("
                    : element.isF32() ? "(mega::loadSharedFloat("
                                      : "(mega::loadSharedInt(";
-  values[op.getResult()].at = [=](const std::string &i) {
+  PrologueValue &value = values[op.getResult()];
+  value.at = [=](const std::string &i) {
     return load.str() + pointer + " + " + i + "))";
   };
+  if (!element.isInteger())
+    value.piece = [=](const std::string &i, const std::string &v,
+                      StringRef indent) {
+      return (indent + "mega::loadShared8(" + pointer + " + " + i + ", " + v +
+              ");\n")
+          .str();
+    };
+}
+
+/// A loop that rounds the array `name`, if `value` is bf16.
+static std::string roundPiece(Value value, const std::string &name,
+                              StringRef indent) {
+  if (!typeOf(value).getElementType().isBF16())
+    return "";
+  return (indent + "for (int j = 0; j < " + str(kPieceElements) + "; ++j)\n" +
+          indent + "  " + name + "[j] = mega::roundBf16(" + name + "[j]);\n")
+      .str();
 }
 
 void StageEmitter::emitLoadSum(LoadSumOp op) {
@@ -264,32 +407,64 @@ void StageEmitter::emitLoadSum(LoadSumOp op) {
   int64_t count = typeOf(op.getResult()).getNumElements();
   PartialSums sums = model.partialSums(op.getBuffer());
   Value result = op.getResult();
-  values[result].at = [=](const std::string &i) {
+  std::string function =
+      "mega::sumSlots<" + str(sums.slots) + ", " + str(count) + ">";
+  auto full = [=](const std::string &i) {
     if (sums.tiles == 0)
-      return rounded(result, "mega::sumSlots<" + str(sums.slots) + ", " +
-                                 str(count) + ">(" + pointer + ", " + i + ")");
-    return rounded(result, "mega::sumContributors<" + str(sums.tiles) + ", " +
-                               str(sums.steps) + ", " + str(sums.slots) + ", " +
-                               str(count) + ">(" + pointer + ", " +
-                               str(sums.firstTile) + " + (" + i + ") / " +
-                               str(kUnitOutputs) + ", " + i + ")");
+      return str(sums.slots);
+    return "mega::Contributors<" + str(sums.tiles) + ", " + str(sums.steps) +
+           ">::of(" + str(sums.firstTile) + " + (" + i + ") / " +
+           str(kUnitOutputs) + ").count";
   };
+  values[result].at = [=](const std::string &i) {
+    return rounded(result,
+                   function + "(" + pointer + ", " + full(i) + ", " + i + ")");
+  };
+  if (count % kPieceElements == 0)
+    values[result].piece = [=](const std::string &i, const std::string &v,
+                               StringRef indent) {
+      return (indent + function + "(" + pointer + ", " + full(i) + ", " + i +
+              ", " + v + ");\n")
+                 .str() +
+             roundPiece(result, v, indent);
+    };
 }
 
 void StageEmitter::emitMap(MapOp op) {
   std::string name = fresh("map");
   os << "  const auto " << name << " = " << emitScalarLambda(op.getBody(), "  ")
      << ";\n";
-  SmallVector<ElementExpr> inputs;
+  SmallVector<PrologueValue> inputs;
   for (Value input : op.getInputs())
-    inputs.push_back(values[input].at);
+    inputs.push_back(values[input]);
   Value result = op.getResult();
-  values[result].at = [=](const std::string &i) {
+  PrologueValue &value = values[result];
+  value.at = [=](const std::string &i) {
     std::string call = name + "(";
     for (auto [index, input] : llvm::enumerate(inputs))
-      call += (index ? ", " : "") + input(i);
+      call += (index ? ", " : "") + input.at(i);
     return rounded(result, call + ")");
   };
+  value.shifted = llvm::any_of(
+      inputs, [](const PrologueValue &input) { return input.shifted; });
+  if (llvm::all_of(
+          inputs, [](const PrologueValue &input) { return bool(input.piece); }))
+    value.piece = [=](const std::string &i, const std::string &v,
+                      StringRef indent) {
+      std::string text, call = name + "(";
+      for (auto [index, input] : llvm::enumerate(inputs)) {
+        std::string operand = name + "_" + str(index);
+        text +=
+            (indent + "float " + operand + "[" + str(kPieceElements) + "];\n")
+                .str() +
+            input.piece(i, operand, indent);
+        call += (index ? ", " : "") + operand + "[j]";
+      }
+      return text + (indent + "for (int j = 0; j < " + str(kPieceElements) +
+                     "; ++j)\n" + indent + "  " + v +
+                     "[j] = " + rounded(result, call + ")") + ";\n")
+                        .str();
+    };
 }
 
 void StageEmitter::emitRope(RopeOp op) {
@@ -300,19 +475,31 @@ void StageEmitter::emitRope(RopeOp op) {
 }
 
 void StageEmitter::emitView(Operation *op) {
-  ElementExpr input = values[op->getOperand(0)].at;
+  PrologueValue input = values[op->getOperand(0)];
   auto slice = dyn_cast<SliceOp>(op);
-  if (!slice) {
-    values[op->getResult(0)].at = input;
+  PrologueValue &value = values[op->getResult(0)];
+  value.at = input.at;
+  value.piece = input.piece;
+  value.shifted = input.shifted;
+  if (!slice)
     return;
-  }
   int64_t from = typeOf(slice.getX()).getShape().back();
   int64_t to = typeOf(slice.getResult()).getShape().back();
   int64_t offset = slice.getOffset();
-  values[op->getResult(0)].at = [=](const std::string &i) {
-    return input("((" + i + ") / " + str(to) + " * " + str(from) + " + " +
-                 str(offset) + " + (" + i + ") % " + str(to) + ")");
+  auto place = [=](const std::string &i) {
+    return "((" + i + ") / " + str(to) + " * " + str(from) + " + " +
+           str(offset) + " + (" + i + ") % " + str(to) + ")";
   };
+  value.at = [=](const std::string &i) { return input.at(place(i)); };
+  value.piece = nullptr;
+  if (input.piece && from % kPieceElements == 0 && to % kPieceElements == 0 &&
+      offset % kPieceElements == 0) {
+    value.shifted = true;
+    value.piece = [=](const std::string &i, const std::string &v,
+                      StringRef indent) {
+      return input.piece(place(i), v, indent);
+    };
+  }
 }
 
 /// The factor of `column`: w, or 1 + w.
@@ -333,9 +520,6 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
   RankedTensorType type = typeOf(op.getResult());
   int64_t row = type.getShape().back(), rows = type.getNumElements() / row;
   int64_t threads = model.threads();
-  ElementExpr input = values[op.getX()].at;
-  PrologueValue &out = declareActivation(op.getResult());
-  int64_t padded = out.length / rows;
   bool wide = cast<RankedTensorType>(model.weightType(op.getWeight()))
                   .getElementType()
                   .isF32();
@@ -344,23 +528,33 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
      << (wide ? "float" : "mega::u16") << " *>("
      << weightAddress(op.getWeight()) << ");\n";
   std::string eps = floatLiteral(op.getEps().convertToDouble());
-  if (rows == 1) {
-    std::string sums = fresh("sums"), scale = fresh("rstd");
-    os << "  double " << sums << " = 0;\n#pragma unroll\n"
-       << "  for (int i = threadIdx.x; i < " << row << "; i += " << threads
-       << ") {\n    const double v = " << input("i") << ";\n    " << sums
-       << " = fma(v, v, " << sums << ");\n  }\n"
-       << "  const float " << scale << " = 1.0f / sqrtf(float(mega::blockSum<"
-       << threads << ">(" << sums << ", reinterpret_cast<double *>(shared + "
-       << reserve(threads / 32 * 8) << "))) / " << row << ".0f + " << eps
-       << ");\n#pragma unroll\n  for (int i = threadIdx.x; i < " << padded
-       << "; i += " << threads << ")\n    " << out.shared << ".set(i, ";
-    if (padded != row)
-      os << "i >= " << row << " ? 0.0f : ";
-    os << "(" << input("i") << " * " << scale << ") * ("
-       << normFactor(model, op, factors, "i") << "));\n  __syncthreads();\n";
+  Value x = op.getX();
+  if (normalisesPieces(op) && takesPieces(x)) {
+    PieceStmt piece = values[x].piece;
+    // Another reader takes it from shared memory.
+    std::string keep;
+    if (values[x].shared.empty() &&
+        std::distance(x.getUses().begin(), x.getUses().end()) > 1)
+      keep = "        " + declareActivation(x).shared + ".set8(i, v);\n";
+    PrologueValue &out = declareActivation(op.getResult());
+    os << "  mega::rmsNorm<" << row << ", " << threads << ">(\n      "
+       << out.shared << ", " << factors << ", "
+       << (op.getUnitOffset() ? "1.0f" : "0.0f") << ", " << eps
+       << ", reinterpret_cast<double *>(shared + " << reserve(threads / 32 * 8)
+       << "),\n      [&](int i, float (&v)[" << kPieceElements << "]) {\n"
+       << piece("i", "v", "        ") << keep << "      },\n      [&] {";
+    if (streamedFor == op.getResult()) {
+      os << " stream.fill(ring, unit); ";
+      streamedFor = nullptr;
+    }
+    os << "});\n";
+    pendingSync = true;
     return;
   }
+  sync();
+  ElementExpr input = values[x].at;
+  PrologueValue &out = declareActivation(op.getResult());
+  int64_t padded = out.length / rows;
   // A warp a row.
   os << "  for (int row = threadIdx.x / 32; row < " << rows
      << "; row += " << threads / 32 << ") {\n"
@@ -374,14 +568,19 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
      << "; i += 32)\n      " << out.shared << ".set(row * " << padded
      << " + i, i < " << row << " ? (" << input("(row * " + str(row) + " + i)")
      << " * scale) * (" << normFactor(model, op, factors, "i")
-     << ") : 0.0f);\n  }\n"
-     << "  __syncthreads();\n";
+     << ") : 0.0f);\n  }\n";
+  pendingSync = true;
 }
 
 void StageEmitter::emitRouter(RouterOp op) {
   int64_t experts = typeOf(op.getLogits()).getNumElements();
   int64_t top = typeOf(op.getIds()).getNumElements();
+  if (!isa_and_nonnull<LoadOp>(op.getLogits().getDefiningOp()))
+    sync();
   std::string ids = fresh("ids"), weights = fresh("gates");
+  std::string scratch = declareScratch("mega::RouterScratch<" + str(experts) +
+                                           ", " + str(top) + ">",
+                                       experts * 8 + top * 4);
   auto declareArray = [&](const std::string &name, StringRef type,
                           Value value) {
     os << "  auto *const " << name << " = reinterpret_cast<" << type
@@ -406,7 +605,7 @@ void StageEmitter::emitRouter(RouterOp op) {
                       address + ") + e))";
   }
   auto flag = [](bool value) { return value ? "true" : "false"; };
-  os << "  if (threadIdx.x < 32)\n    mega::route<" << experts << ", " << top
+  os << "  mega::route<" << experts << ", " << top << ", " << model.threads()
      << ", " << flag(op.getScore() == ScoreKind::Sigmoid) << ", "
      << flag(op.getBias().has_value()) << ", "
      << flag(op.getRenormalize().has_value())
@@ -415,13 +614,28 @@ void StageEmitter::emitRouter(RouterOp op) {
      << floatLiteral(
             op.getRenormalize() ? op.getRenormalize()->convertToDouble() : 0.0)
      << ",\n        " << floatLiteral(op.getScale().convertToDouble()) << ", "
-     << ids << ", " << weights << ");\n  __syncthreads();\n";
+     << scratch << ", " << ids << ", " << weights << ");\n";
+  pendingSync = true;
 }
 
 void StageEmitter::emitPrologueStore(StoreOp op) {
   std::string pointer = pointerTo(op.getBuffer());
   int64_t count = typeOf(op.getValue()).getNumElements();
   Type element = op.getBuffer().getType().getElementType();
+  if (element.isBF16() && count % kPieceElements == 0 &&
+      takesPieces(op.getValue())) {
+    int64_t pieces = count / kPieceElements;
+    os << "  {\n    const mega::Range own = mega::share(" << pieces
+       << ", blockIdx.x, gridDim.x);\n"
+       << "    for (int piece = threadIdx.x; piece < own.end; piece += "
+       << model.threads() << ")\n      if (piece >= own.begin) {\n"
+       << "        const int i = piece * " << kPieceElements << ";\n"
+       << "        float v[" << kPieceElements << "];\n"
+       << values[op.getValue()].piece("i", "v", "        ")
+       << "        mega::store8(" << pointer << " + i, v);\n      }\n  }\n";
+    return;
+  }
+  sync();
   std::string value = at(op.getValue(), "i");
   if (element.isBF16())
     value = "mega::floatToBf16(" + value + ")";

@@ -24,9 +24,20 @@ namespace mega {
 /// The C expression of an element, given the C expression of its flat index.
 using ElementExpr = std::function<std::string(const std::string &index)>;
 
+/// Statements that set the array `name` to elements [index, index + 8), each
+/// line behind `indent`; `index` is a multiple of 8.
+using PieceStmt = std::function<std::string(
+    const std::string &index, const std::string &name, llvm::StringRef indent)>;
+
 /// A value that every CTA of the stage holds or can compute.
+///
+/// Loops over pieces of eight elements give piece i to thread i % threads,
+/// always: what such a loop put into shared memory the next may read without a
+/// barrier, unless the value is `shifted` against what it is computed from.
 struct PrologueValue {
   ElementExpr at;
+  PieceStmt piece;      ///< null if elements must be taken one by one
+  bool shifted = false; ///< a piece needs other pieces of a shared value
   /// Name of its Activation or array in shared memory; empty for expressions.
   std::string shared;
   int64_t levels = 0; ///< bf16 planes of an Activation
@@ -39,6 +50,15 @@ struct TileValue {
   std::string guard; ///< condition under which the element exists; may be empty
   std::string name;  ///< variable with the element
   ElementExpr at;    ///< other elements of the tile; null if state was updated
+};
+
+/// A list of weight units that the grid shares out.
+struct UnitList {
+  int64_t tiles, steps;
+  int64_t segment; ///< steps that lie together and share a scale
+  int64_t sets;    ///< groups of scales in a unit
+  bool split;      ///< shared out by step, not by tile
+  int64_t units;   ///< in a copy
 };
 
 class StageEmitter {
@@ -67,6 +87,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   void emitPrologueOp(mlir::Operation *op);
+  /// A barrier, if something in shared memory waits for one.
+  void sync();
   void emitLoad(LoadOp op);
   void emitLoadSum(LoadSumOp op);
   void emitMap(MapOp op);
@@ -79,6 +101,9 @@ private:
   /// Puts `value` where several readers can take it from, if they want to.
   void shareIfNeeded(mlir::Value value);
   void shareAsActivation(mlir::Value value);
+  void sharePieces(mlir::Value value);
+  /// True if pieces of `value` can be taken with no barrier in between.
+  bool takesPieces(mlir::Value value);
   void shareAsArray(mlir::Value value);
   /// Declares an Activation for `value` and makes it the value's home.
   PrologueValue &declareActivation(mlir::Value value);
@@ -88,7 +113,17 @@ private:
   //===--------------------------------------------------------------------===//
 
   mlir::LogicalResult emitAnchors(StageOp stage);
+  void emitLinearStream(llvm::SmallVector<LinearOp> linears);
   void emitQuantLinears(llvm::SmallVector<LinearOp> linears);
+  UnitList linearList(llvm::SmallVector<LinearOp> linears) const;
+  UnitList unitList(int64_t tiles, int64_t steps, int64_t segment, int64_t sets,
+                    bool split) const;
+  /// Declares `unit` and `stream`: each unit's address, `address` being a
+  /// lambda's body, and the warp's cursor.
+  void emitStream(const UnitList &list, const std::string &address);
+  /// Begins a call of quantGemv, up to the body of its sink.
+  void emitGemv(const UnitList &list, bool scaled, const PrologueValue &x,
+                const std::string &scale);
   void emitDenseLinear(LinearOp op);
   void emitDeltaRule(DeltaRuleOp op);
   void emitExpertGateUp(ExpertGateUpOp op);
@@ -109,8 +144,6 @@ private:
   /// is an int array.
   std::string gateUpAddress(ExpertGateUpOp op, llvm::StringRef ids);
   std::string downAddress(ExpertDownOp op, llvm::StringRef ids);
-  /// Declares "Range steps": this CTA's run of `tiles` tiles of `steps` steps.
-  void emitStepRange(int64_t tiles, int64_t steps, bool split);
   /// Stores a split anchor's partial sums from inside a sink.
   void emitPartialStore(mlir::Value result, llvm::StringRef tile,
                         llvm::StringRef index, llvm::StringRef value,
@@ -148,6 +181,13 @@ private:
   llvm::DenseMap<mlir::Value, TileValue> tileValues;
   llvm::DenseMap<mlir::Value, std::string> pointers;
   llvm::StringMap<std::string> statePointers;
+  /// The operand of the stage's packed linears, whose units are asked for while
+  /// it is on its way; null if there are none or that has been done.
+  mlir::Value streamedFor;
+  /// Stores to shared memory that wait for their loads.
+  llvm::SmallVector<std::string> lateStores;
+  bool pendingSync = false;
+  int64_t arrays = 0; ///< arrays loaded so far, each by another warp
   int64_t sharedBytes;
   int64_t weightBytes = 0;
   unsigned nextName = 0;

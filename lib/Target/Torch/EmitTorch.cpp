@@ -188,7 +188,9 @@ FailureOr<TorchModule> mega::emitTorchModule(ModuleOp module,
   BlockOp block = *module.getOps<BlockOp>().begin();
   TorchModule result;
   result.className = classNameOf(block.getSymName());
-  auto vector = [](Type type) { return typeText(cast<RankedTensorType>(type)); };
+  auto vector = [](Type type) {
+    return typeText(cast<RankedTensorType>(type));
+  };
 
   llvm::raw_string_ostream os(result.module);
   os << "# One decode step of block " << literal(block.getSymName())
@@ -198,8 +200,8 @@ FailureOr<TorchModule> mega::emitTorchModule(ModuleOp module,
         "run.\n"
         "#\n"
         "# hidden in:  "
-     << vector(block.getArgumentTypes()[0]) << "\n# hidden out: "
-     << vector(block.getResultTypes()[0]) << "\n";
+     << vector(block.getArgumentTypes()[0])
+     << "\n# hidden out: " << vector(block.getResultTypes()[0]) << "\n";
   for (StateOp state : module.getOps<StateOp>()) {
     os << "# state";
     for (const std::string &key : pathOf(state))

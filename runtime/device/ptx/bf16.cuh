@@ -22,6 +22,13 @@ __device__ __forceinline__ u16 floatToBf16(float value) {
   return bits;
 }
 
+/// Two numbers rounded to bf16, `low` in the low half.
+__device__ __forceinline__ u32 packBf16x2(float low, float high) {
+  u32 pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
 /// The nearest value that a bf16 holds.
 __device__ __forceinline__ float roundBf16(float value) {
   return bf16ToFloat(floatToBf16(value));

@@ -37,6 +37,15 @@ __device__ __forceinline__ uint2 loadConstant8(const void *address) {
   return v;
 }
 
+/// 16 bytes that never change and that every CTA reads.
+__device__ __forceinline__ uint4 loadConstantPacked(const void *address) {
+  uint4 v;
+  asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(address));
+  return v;
+}
+
 /// One immutable element, which several CTAs read.
 __device__ __forceinline__ u16 loadConstantBf16(const u16 *address) {
   u16 v;
@@ -67,17 +76,26 @@ __device__ __forceinline__ float4 loadSharedFloat4(const float *address) {
 }
 __device__ __forceinline__ float loadSharedFloat(const float *address) {
   float v;
-  asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(v) : "l"(address) : "memory");
+  asm volatile("ld.global.cg.f32 %0, [%1];"
+               : "=f"(v)
+               : "l"(address)
+               : "memory");
   return v;
 }
 __device__ __forceinline__ u16 loadSharedBf16(const u16 *address) {
   u16 v;
-  asm volatile("ld.global.cg.u16 %0, [%1];" : "=h"(v) : "l"(address) : "memory");
+  asm volatile("ld.global.cg.u16 %0, [%1];"
+               : "=h"(v)
+               : "l"(address)
+               : "memory");
   return v;
 }
 __device__ __forceinline__ int loadSharedInt(const int *address) {
   int v;
-  asm volatile("ld.global.cg.s32 %0, [%1];" : "=r"(v) : "l"(address) : "memory");
+  asm volatile("ld.global.cg.s32 %0, [%1];"
+               : "=r"(v)
+               : "l"(address)
+               : "memory");
   return v;
 }
 

@@ -9,15 +9,17 @@ enum class Decay { None, Head, Channel };
 template <int kThreads, int kKeys, int kStrip> struct DeltaScratch {
   double predicted[kThreads / kStrip][kStrip];
   double output[kThreads / kStrip][kStrip];
-  float q[kKeys], k[kKeys], decay[kKeys];
+  double q[kKeys], k[kKeys];
+  float decay[kKeys];
 };
 
 /// `state` points at S[head][0][first column]; rows are kValues apart. Thread
 /// (r, j) with j < kStrip keeps rows r, r + R, ... of column j in registers, so
-/// S is read once and written once. Sums over keys are f64: their order must not
-/// show where the output is rounded. `sink(j, o)` gets each column's output.
-/// Order of operations: Gated Delta Networks, equation 10, as mega.delta_rule
-/// documents it.
+/// S is read once and written once. Sums over keys are f64: their order must
+/// not show where the output is rounded. `sink(j, o)` gets each column's
+/// output. Order of operations: Gated Delta Networks, equation 10, as
+/// mega.delta_rule documents it. Calls that follow one another need a CTA
+/// barrier between them.
 template <int kThreads, int kKeys, int kValues, int kStrip, Decay kDecay,
           typename Q, typename K, typename V, typename D, typename Sink>
 __device__ __forceinline__ void
@@ -51,15 +53,12 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
         s[i] *= scratch.decay[row];
       else if (kDecay == Decay::Head)
         s[i] *= headDecay;
-      predicted = fma(double(s[i]), double(scratch.k[row]), predicted);
+      predicted = fma(double(s[i]), scratch.k[row], predicted);
     }
   }
   scratch.predicted[r][j] = predicted;
   __syncthreads();
-  predicted = 0;
-#pragma unroll
-  for (int i = 0; i < kLanes; ++i)
-    predicted += scratch.predicted[i][j];
+  predicted = sumOf<kLanes, kStrip>(&scratch.predicted[0][j]);
   const float error = value - float(predicted);
   double output = 0;
 #pragma unroll
@@ -67,21 +66,15 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
     const int row = r + i * kLanes;
     if (row < kKeys) {
       // Two roundings, as the recurrence is written.
-      s[i] = __fadd_rn(s[i], __fmul_rn(beta * scratch.k[row], error));
+      s[i] = __fadd_rn(s[i], __fmul_rn(beta * float(scratch.k[row]), error));
       state[row * kValues + j] = s[i];
-      output = fma(double(s[i]), double(scratch.q[row]), output);
+      output = fma(double(s[i]), scratch.q[row], output);
     }
   }
   scratch.output[r][j] = output;
   __syncthreads();
-  if (r == 0) {
-    output = 0;
-#pragma unroll
-    for (int i = 0; i < kLanes; ++i)
-      output += scratch.output[i][j];
-    sink(j, float(output));
-  }
-  __syncthreads();
+  if (r == 0)
+    sink(j, float(sumOf<kLanes, kStrip>(&scratch.output[0][j])));
 }
 
 } // namespace mega

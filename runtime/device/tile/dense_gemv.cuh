@@ -10,8 +10,9 @@ template <int kWarps> struct DenseScratch {
 
 /// Computes rows `rows`; `sink(row, value)` is called by one thread each. The
 /// CTA's warps share a row out when there are fewer rows than warps, so that a
-/// row is one trip to memory. Sums are f64: router logits are rounded next. kInputs is a multiple of 8; rows are 16-byte
-/// aligned.
+/// row is one trip to memory. Sums are f64: router logits are rounded next.
+/// kInputs is a multiple of 8; rows are 16-byte aligned. `scratch` is free
+/// again after a CTA barrier.
 template <int kInputs, int kThreads, typename Sink>
 __device__ __forceinline__ void
 denseGemv(Range rows, const u16 *weights, const u16 *x,
@@ -19,6 +20,8 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
   constexpr int kWarps = kThreads / 32, kPieces = kInputs / 8;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (int base = rows.begin; base < rows.end; base += kWarps) {
+    if (base != rows.begin)
+      __syncthreads(); // the last rows' partial sums were read
     const int count = min(kWarps, rows.end - base);
     const int parts = kWarps / count;
     const int own = warp / parts, part = warp % parts;
@@ -48,7 +51,6 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
         sum += scratch.partial[threadIdx.x * parts + i];
       sink(base + int(threadIdx.x), float(sum));
     }
-    __syncthreads();
   }
 }
 

@@ -14,9 +14,9 @@ template <int kThreads> struct LatentQueryScratch {
   float partial[kThreads / 32][128];
 };
 
-/// `sink(c, sum_j q(j) W[j][c])` for the 128 latent channels of one step, with W
-/// the kKeys / 16 units at `unit(tile)`: the transpose of what mma computes, so
-/// it runs on plain FMA; it is a thousandth of a step's weights.
+/// `sink(c, sum_j q(j) W[j][c])` for the 128 latent channels of one step, with
+/// W the kKeys / 16 units at `unit(tile)`: the transpose of what mma computes,
+/// so it runs on plain FMA; it is a thousandth of a step's weights.
 template <int kThreads, int kKeys, int kSets, typename Q, typename UnitAddress,
           typename Sink>
 __device__ __forceinline__ void
@@ -74,8 +74,8 @@ latentQuery(const Q &q, LatentQueryScratch<kThreads> &scratch,
 /// Rows of shared arrays are padded by 16 bytes, which spreads the eight rows
 /// of an mma operand over all banks.
 template <int kThreads, int kHeads, int kLatent, int kRope> struct LatentShape {
-  static constexpr int kRows = 16;   ///< cache rows at a time
-  static constexpr int kLevels = 3;  ///< bf16 planes that hold an f32
+  static constexpr int kRows = 16;  ///< cache rows at a time
+  static constexpr int kLevels = 3; ///< bf16 planes that hold an f32
   static constexpr int kWidth = (kLatent + kRope + 15) / 16 * 16;
   static constexpr int kStride = kWidth + 8;
   static constexpr int kWarps = kThreads / 32;
@@ -97,10 +97,10 @@ struct LatentScratch {
 };
 
 /// Attends to cache rows `rows` for kHeads heads. `absorbed(h, c)` gives four
-/// elements of the absorbed query, `rotated(h, c)` one of the rotated part; both
-/// give zeros for heads that do not exist. Leaves the
-/// chunk's maximum and sum through `sinkHead(h, maximum, sum)` and its weighted
-/// latent rows through `sinkContext(h, c, value)`.
+/// elements of the absorbed query, `rotated(h, c)` one of the rotated part;
+/// both give zeros for heads that do not exist. Leaves the chunk's maximum and
+/// sum through `sinkHead(h, maximum, sum)` and its weighted latent rows through
+/// `sinkContext(h, c, value)`.
 template <int kThreads, int kHeads, int kLatent, int kRope, typename Absorbed,
           typename Rotated, typename SinkHead, typename SinkContext>
 __device__ __forceinline__ void
@@ -182,7 +182,7 @@ latentScores(Range rows, const u16 *latent, const u16 *rope, float scale,
                                pair(row + c + 8));
         }
       }
-      float(*out)[kHeads] = s.partial[part];
+      float (*out)[kHeads] = s.partial[part];
       out[g][block * 8 + 2 * t] = d[0];
       out[g][block * 8 + 2 * t + 1] = d[1];
       out[g + 8][block * 8 + 2 * t] = d[2];
@@ -245,7 +245,7 @@ latentScores(Range rows, const u16 *latent, const u16 *rope, float scale,
       for (int n = 0; n < kColumnBlocks; ++n) {
         const int block = warp + n * kWarps;
         if (block * 8 < kLatent) {
-          float(&d)[4] = context[m][n];
+          float (&d)[4] = context[m][n];
           d[0] *= upper;
           d[1] *= upper;
           d[2] *= lower;
@@ -271,7 +271,7 @@ latentScores(Range rows, const u16 *latent, const u16 *rope, float scale,
       const int block = warp + n * kWarps;
       if (block * 8 < kLatent) {
         const int h = m * 16 + g, c = block * 8 + 2 * t;
-        const float(&d)[4] = context[m][n];
+        const float (&d)[4] = context[m][n];
         sinkContext(h, c, float2{d[0], d[1]});
         sinkContext(h + 8, c, float2{d[2], d[3]});
       }
@@ -356,14 +356,12 @@ latentValue(int chunks, const Maximum &maximum, const Sum &sum,
   for (int tile = warp; tile < kValues / 16; tile += kWarps) {
     Unit<kSets> weights;
     weights.load(unit(tile));
-    uint4 b[4];
-    x.fragments(0, b);
-    double sum[4] = {};
-    weights.multiply(b, sum);
-    const double2 out = sumLevels<3>(sum);
+    float2 rows = weights.multiply(x, 0);
+    rows.x += __shfl_down_sync(0xffffffffu, rows.x, 1);
+    rows.y += __shfl_down_sync(0xffffffffu, rows.y, 1);
     if (lane % 4 == 0) {
-      sink(tile * 16 + lane / 4, float(out.x));
-      sink(tile * 16 + lane / 4 + 8, float(out.y));
+      sink(tile * 16 + lane / 4, rows.x * kUnitScale);
+      sink(tile * 16 + lane / 4 + 8, rows.y * kUnitScale);
     }
   }
   __syncthreads();

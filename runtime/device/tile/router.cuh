@@ -10,82 +10,100 @@ __device__ __forceinline__ u32 orderedBits(float value) {
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/// Turns `logit(e)` into the kTop best experts and their weights, by one warp.
+template <int kExperts, int kTop> struct RouterScratch {
+  float score[kExperts];
+  u32 key[kExperts];
+  float chosen[kTop];
+};
+
+/// Turns `logit(e)` into the kTop best experts and their weights, by the CTA.
 /// kSigmoid picks the score; `bias(e)` is added for the choice only. Equal
-/// scores go to the lower index. Writes ids[kTop] and weights[kTop].
-template <int kExperts, int kTop, bool kSigmoid, bool kBiased,
+/// scores go to the lower index. Writes ids[kTop] and weights[kTop], best
+/// first; `logit` is asked by the first warp only. A CTA barrier must follow.
+template <int kExperts, int kTop, int kThreads, bool kSigmoid, bool kBiased,
           bool kRenormalize, typename Logit, typename Bias>
-__device__ __forceinline__ void route(const Logit &logit, const Bias &bias,
-                                      float epsilon, float scale, int *ids,
-                                      float *weights) {
+__device__ __forceinline__ void
+route(const Logit &logit, const Bias &bias, float epsilon, float scale,
+      RouterScratch<kExperts, kTop> &scratch, int *ids, float *weights) {
   constexpr int kOwn = (kExperts + 31) / 32;
   const float lowest = __int_as_float(0xff800000);
   const int lane = threadIdx.x % 32;
-  float score[kOwn];
-  u32 key[kOwn];
-  float top = lowest;
-#pragma unroll
-  for (int i = 0; i < kOwn; ++i) {
-    const int e = lane + 32 * i;
-    score[i] = e < kExperts ? logit(e) : lowest;
-    top = fmaxf(top, score[i]);
-  }
-  if (kSigmoid) {
-#pragma unroll
-    for (int i = 0; i < kOwn; ++i)
-      score[i] = 1.0f / (1.0f + exponential(-score[i]));
-  } else {
-    top = warpMax(top);
-    float sum = 0;
+  if (threadIdx.x < 32) {
+    float score[kOwn];
+    float top = lowest;
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
-      score[i] = exponential(score[i] - top);
-      sum += score[i];
+      const int e = lane + 32 * i;
+      score[i] = e < kExperts ? logit(e) : lowest;
+      top = fmaxf(top, score[i]);
     }
-    sum = warpSum(sum);
+    if (kSigmoid) {
 #pragma unroll
-    for (int i = 0; i < kOwn; ++i)
-      score[i] /= sum;
-  }
+      for (int i = 0; i < kOwn; ++i)
+        score[i] = 1.0f / (1.0f + exponential(-score[i]));
+    } else {
+      top = warpMax(top);
+      float sum = 0;
 #pragma unroll
-  for (int i = 0; i < kOwn; ++i) {
-    const int e = lane + 32 * i;
-    key[i] = e < kExperts
-                 ? orderedBits(kBiased ? score[i] + bias(e) : score[i])
-                 : 0;
-  }
-  float chosenSum = 0;
-  for (int k = 0; k < kTop; ++k) {
-    u32 best = key[0];
-#pragma unroll
-    for (int i = 1; i < kOwn; ++i)
-      best = max(best, key[i]);
-    best = warpMaxBits(best);
-    u32 id = 0xffffffffu;
-#pragma unroll
-    for (int i = kOwn - 1; i >= 0; --i)
-      if (key[i] == best)
-        id = lane + 32 * i;
-    id = warpMinBits(id);
-    float own = 0;
-#pragma unroll
-    for (int i = 0; i < kOwn; ++i)
-      if (u32(lane + 32 * i) == id) {
-        own = score[i];
-        key[i] = 0;
+      for (int i = 0; i < kOwn; ++i) {
+        score[i] = exponential(score[i] - top);
+        sum += score[i];
       }
-    own = __shfl_sync(0xffffffffu, own, id % 32);
-    chosenSum += own;
-    if (lane == 0) {
-      ids[k] = int(id);
-      weights[k] = own;
+      sum = warpSum(sum);
+#pragma unroll
+      for (int i = 0; i < kOwn; ++i)
+        score[i] /= sum;
+    }
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i) {
+      const int e = lane + 32 * i;
+      if (e < kExperts) {
+        scratch.score[e] = score[i];
+        scratch.key[e] = orderedBits(kBiased ? score[i] + bias(e) : score[i]);
+      }
     }
   }
-  __syncwarp();
-  for (int k = lane; k < kTop; k += 32)
-    weights[k] = (kRenormalize ? weights[k] / (chosenSum + epsilon)
-                               : weights[k]) *
-                 scale;
+  __syncthreads();
+
+  // An expert's place is how many are better; kLanes threads count together.
+  constexpr int kLanes = kThreads / kExperts >= 32   ? 32
+                         : kThreads / kExperts >= 16 ? 16
+                         : kThreads / kExperts >= 8  ? 8
+                         : kThreads / kExperts >= 4  ? 4
+                         : kThreads / kExperts >= 2  ? 2
+                                                     : 1;
+#pragma unroll
+  for (int base = 0; base < kExperts; base += kThreads / kLanes) {
+    const int e = base + threadIdx.x / kLanes;
+    int better = 0;
+    if (e < kExperts) {
+      const u32 own = scratch.key[e];
+#pragma unroll
+      for (int i = 0; i < (kExperts + kLanes - 1) / kLanes; ++i) {
+        const int other = i * kLanes + threadIdx.x % kLanes;
+        if (other < kExperts) {
+          const u32 key = scratch.key[other];
+          better += key > own || (key == own && other < e);
+        }
+      }
+    }
+#pragma unroll
+    for (int delta = kLanes / 2; delta > 0; delta /= 2)
+      better += __shfl_xor_sync(0xffffffffu, better, delta);
+    if (e < kExperts && better < kTop && threadIdx.x % kLanes == 0) {
+      ids[better] = e;
+      scratch.chosen[better] = scratch.score[e];
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x < kTop) {
+    float sum = 0;
+#pragma unroll
+    for (int k = 0; k < kTop; ++k)
+      sum += scratch.chosen[k];
+    const float own = scratch.chosen[threadIdx.x];
+    weights[threadIdx.x] = (kRenormalize ? own / (sum + epsilon) : own) * scale;
+  }
 }
 
 } // namespace mega

@@ -9,16 +9,23 @@ struct Range {
   int begin, end;
 };
 
-/// Run `part` of `parts` of [0, total): sizes differ by at most one.
-__device__ __forceinline__ Range share(int total, int part, int parts) {
+/// Run `part` of `parts` of [0, total): sizes differ by at most one. total *
+/// (parts + 1) fits 32 bits: a 64-bit division by a run-time number costs more
+/// than a trip to L2.
+__device__ __forceinline__ Range share(u32 total, u32 part, u32 parts) {
+  return {int(total * part / parts), int(total * (part + 1) / parts)};
+}
+
+/// The same for totals that only the run knows.
+__device__ __forceinline__ Range shareLong(int total, int part, int parts) {
   return {int(u32(total) * u64(part) / u32(parts)),
           int(u32(total) * u64(part + 1) / u32(parts))};
 }
 
 /// The part whose run holds `index`: the largest p with share(p).begin <=
-/// index. Needs parts <= total, so that no run is empty.
-__device__ __forceinline__ int ownerOf(int index, int total, int parts) {
-  return int(((u64(index) + 1) * u32(parts) - 1) / u32(total));
+/// index. (index + 1) * parts fits 32 bits.
+__device__ __forceinline__ int ownerOf(u32 index, u32 total, u32 parts) {
+  return int(((index + 1) * parts - 1) / total);
 }
 
 /// This CTA's run of a list of whole tiles, counted in steps.
@@ -49,5 +56,12 @@ template <int kTiles, int kSteps> struct Contributors {
     return {begin, end - begin + 1};
   }
 };
+
+/// Copies a table of 8-byte words, by the whole CTA.
+__device__ __forceinline__ void copyTable(u8 *to, const void *from, int bytes) {
+  for (int i = threadIdx.x * 8; i < bytes; i += blockDim.x * 8)
+    *reinterpret_cast<u64 *>(to + i) =
+        *reinterpret_cast<const u64 *>(static_cast<const u8 *>(from) + i);
+}
 
 } // namespace mega

@@ -57,53 +57,58 @@ template <int kSets> struct Unit {
     a[3] = mulBf16x2(subBf16x2(next & lower, lowerZero), lowerScale);
   }
 
-  /// sum += unit * b. Tensor cores truncate what they add, so every mma starts
-  /// from zero and a tree in f32 adds the eight; units add up in f64, so that
-  /// the order of a long sum does not show.
-  __device__ __forceinline__ void multiply(const uint4 (&b)[4],
-                                           double (&sum)[4]) const {
-    float tree[4];
+  /// Rows g and g + 8 of unit * x, over inputs [128 step, 128 step + 128):
+  /// lanes with lane % 4 == 0 hold the sum over the first two levels, the next
+  /// lane that of the third. Tensor cores truncate what they add, so every mma
+  /// starts from zero and a tree in f32 adds the eight.
+  template <int kLevels, int kLength>
+  __device__ __forceinline__ float2
+  multiply(const Activation<kLevels, kLength> &x, int step) const {
+    float upper[4], lower[4], upperNext[4], lowerNext[4];
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float quarter[2][4];
-#pragma unroll
-      for (int i = 0; i < 2; ++i) {
-        const uint4 x = b[half * 2 + i];
-        float even[4] = {}, odd[4] = {};
-        u32 a[4];
-        operand(half * 4 + i * 2, a);
-        MmaM16N8K16Bf16::run(even, a[0], a[1], a[2], a[3], x.x, x.y);
-        operand(half * 4 + i * 2 + 1, a);
-        MmaM16N8K16Bf16::run(odd, a[0], a[1], a[2], a[3], x.z, x.w);
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-          quarter[i][j] = even[j] + odd[j];
-      }
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        const float two = quarter[0][j] + quarter[1][j];
-        tree[j] = half == 0 ? two : tree[j] + two;
-      }
+    for (int j = 0; j < 4; ++j) {
+      const uint4 b = x.fragment(step, j);
+      float even[4] = {}, odd[4] = {};
+      u32 a[4];
+      operand(2 * j, a);
+      MmaM16N8K16Bf16::run(even, a[0], a[1], a[2], a[3], b.x, b.y);
+      operand(2 * j + 1, a);
+      MmaM16N8K16Bf16::run(odd, a[0], a[1], a[2], a[3], b.z, b.w);
+      upper[j] = even[0] + odd[0];
+      lower[j] = even[2] + odd[2];
+      upperNext[j] = even[1] + odd[1];
+      lowerNext[j] = even[3] + odd[3];
     }
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-      sum[j] += tree[j];
+    float2 rows = {(upper[0] + upper[1]) + (upper[2] + upper[3]),
+                   (lower[0] + lower[1]) + (lower[2] + lower[3])};
+    // Column 1, the second level, is the second element of the first lane.
+    if (kLevels > 1 && threadIdx.x % 4 == 0) {
+      rows.x += (upperNext[0] + upperNext[1]) + (upperNext[2] + upperNext[3]);
+      rows.y += (lowerNext[0] + lowerNext[1]) + (lowerNext[2] + lowerNext[3]);
+    }
+    return rows;
   }
 };
 
-/// Rows g and g + 8 of an accumulator, summed over the activation levels; valid
-/// in lanes with lane % 4 == 0.
-template <int kLevels>
-__device__ __forceinline__ double2 sumLevels(const double (&sum)[4]) {
-  double upper = sum[0], lower = sum[2];
-  if (kLevels > 1) {
-    // Column 1 is the lane's own second element, column 2 the next lane's first.
-    const double upperNext = __shfl_down_sync(0xffffffffu, upper, 1);
-    const double lowerNext = __shfl_down_sync(0xffffffffu, lower, 1);
-    upper = (upperNext + sum[1]) + upper;
-    lower = (lowerNext + sum[3]) + lower;
+/// Sums of rows g and g + 8 over units.
+struct RowSums {
+  CompensatedSum upper, lower;
+
+  __device__ __forceinline__ void add(float2 rows) {
+    upper.add(rows.x);
+    lower.add(rows.y);
   }
-  return {upper * kUnitScale, lower * kUnitScale};
-}
+  /// The sums, over the activation levels too; valid in lanes with lane % 4 ==
+  /// 0. Whole warp.
+  template <int kLevels> __device__ __forceinline__ double2 total() const {
+    double2 sums = {upper.value(), lower.value()};
+    if (kLevels > 1) {
+      // The third level is the next lane's.
+      sums.x += __shfl_down_sync(0xffffffffu, sums.x, 1);
+      sums.y += __shfl_down_sync(0xffffffffu, sums.y, 1);
+    }
+    return {sums.x * kUnitScale, sums.y * kUnitScale};
+  }
+};
 
 } // namespace mega

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Bulk copies into shared memory and the mbarriers that count them.
+/// Asynchronous copies into shared memory: bulk copies with the mbarriers that
+/// count them, and a thread's own, in groups.
 ///
 /// A copy's target holds poison from its start until it lands, and it lands
 /// when somebody waits for it (under the policy `reverse`: at once), so that a
@@ -44,9 +45,16 @@ void Machine::mbarrierInit(void *barrier, uint32_t count, const void *code) {
   Mbarrier &at = mbarrierAt[offsetOf(barrier)];
   at = Mbarrier();
   at.count = at.pending = count;
+  current->unseenBarriers.push_back(offsetOf(barrier));
   const uint64_t window =
       arena.region(sharedRegions[current->key.cta()]).offset;
   mbarrierEnd = std::max(mbarrierEnd, offsetOf(barrier) - window + 8);
+}
+
+void Machine::fenceMbarrierInit() {
+  for (uint64_t offset : std::exchange(current->unseenBarriers, {}))
+    if (auto at = mbarrierAt.find(offset); at != mbarrierAt.end())
+      at->second.seenByCopies = true;
 }
 
 void Machine::checkMbarriers(uint64_t offset, uint32_t bytes,
@@ -124,8 +132,9 @@ void Machine::mbarrierWait(void *barrier, uint32_t parity, const void *code) {
   }
 }
 
-void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
-                       void *barrier, const void *code) {
+Machine::Copy Machine::startCopy(void *to, const void *from, uint32_t bytes,
+                                 const Clock *sees, const char *name,
+                                 const void *code) {
   const uint64_t target = offsetOf(to), source = offsetOf(from);
   const Region *region = arena.find(target), *origin = arena.find(source);
   auto fits = [bytes](const Region *region, uint64_t offset) {
@@ -135,18 +144,12 @@ void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
       !fits(origin, source) || bytes % 16 != 0 || target % 16 != 0 ||
       source % 16 != 0) {
     report(SimReport::Kind::OutOfBounds, code,
-           fmt::format("a bulk copy of {} bytes from {} to {}, expected "
-                       "multiples of 16 inside of global and shared memory",
-                       bytes, arena.describe(source), arena.describe(target)));
+           fmt::format("{} of {} bytes from {} to {}, expected multiples of 16 "
+                       "inside of global and shared memory",
+                       name, bytes, arena.describe(source),
+                       arena.describe(target)));
     stop();
   }
-  auto known = mbarrierAt.find(offsetOf(barrier));
-  if (known == mbarrierAt.end()) {
-    report(SimReport::Kind::Poison, code,
-           "a bulk copy reports to an mbarrier that is not initialised");
-    stop();
-  }
-  Mbarrier &at = known->second;
   const Copy copy = {static_cast<uint8_t *>(to),
                      static_cast<const uint8_t *>(from), bytes,
                      agentOf(current->key), ++current->copies};
@@ -155,14 +158,8 @@ void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
     past.addExtra(current->key, current->time);
     Finding finding;
     const Place place = {codeOf(code), current->phase};
-    // What the generic proxy wrote is visible past a proxy fence only.
-    const Clock nothing(2 * unsigned(shape.ctas));
-    const Accessor by = {copy.agent,
-                         copy.time,
-                         past,
-                         place,
-                         current->visible ? &current->visible : &nothing,
-                         unsigned(shape.ctas)};
+    const Accessor by = {copy.agent, copy.time,           past,
+                         place,      sees ? sees : &past, unsigned(shape.ctas)};
     if (source >= arena.constantBytes() &&
         !shadow->read(source, bytes, AccessKind::Plain, by, finding))
       report(std::move(finding));
@@ -170,12 +167,63 @@ void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
       report(std::move(finding));
   }
   std::fill_n(static_cast<uint16_t *>(to), bytes / 2, poisonPattern);
-  at.copies.push_back(copy);
+  return copy;
+}
+
+void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
+                       void *barrier, const void *code) {
+  auto known = mbarrierAt.find(offsetOf(barrier));
+  if (known == mbarrierAt.end()) {
+    report(SimReport::Kind::Poison, code,
+           "a bulk copy reports to an mbarrier that is not initialised");
+    stop();
+  }
+  if (shadow && !known->second.seenByCopies)
+    report(SimReport::Kind::Race, code,
+           fmt::format("a bulk copy reports to the mbarrier at {}, and no "
+                       "fence.mbarrier_init stands after that one's "
+                       "initialisation",
+                       arena.describe(offsetOf(barrier))));
+  // What the generic proxy wrote is visible past a proxy fence only.
+  const Clock nothing(2 * unsigned(shape.ctas));
+  const Clock &sees = current->visible ? current->visible : nothing;
+  known->second.copies.push_back(
+      startCopy(to, from, bytes, &sees, "a bulk copy", code));
   if (options.policy == SimPolicy::Reverse)
-    land(at);
+    land(known->second);
+}
+
+void Machine::copyAsync(void *to, const void *from, uint32_t bytes,
+                        const void *code) {
+  // In the generic proxy: what the thread sees, the copy sees.
+  Copy copy = startCopy(to, from, bytes, nullptr, "cp.async", code);
+  if (options.policy == SimPolicy::Reverse)
+    std::memcpy(copy.to, copy.from, std::exchange(copy.bytes, 0));
+  if (current->groups.empty())
+    current->groups.emplace_back();
+  current->groups.back().push_back(copy);
+}
+
+void Machine::commitGroup() {
+  if (current->groups.empty())
+    current->groups.emplace_back();
+  current->groups.emplace_back();
+}
+
+void Machine::waitGroup(uint32_t pending) {
+  std::vector<std::vector<Copy>> &groups = current->groups;
+  while (groups.size() > size_t(pending) + 1) {
+    for (const Copy &copy : groups.front()) {
+      std::memcpy(copy.to, copy.from, copy.bytes);
+      if (shadow)
+        current->known.addExtra(copy.agent, copy.time);
+    }
+    groups.erase(groups.begin());
+  }
 }
 
 void Machine::fenceProxy() {
+  fenceMbarrierInit();
   if (!shadow)
     return;
   current->visible.join(current->known);

@@ -11,14 +11,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace megalith::sim {
 
-/// Where in the kernel's text and in its phases: the offset of a return address
-/// in the compiled kernel, and how many phases the CTA had finished.
+/// Of a thread that is in no phase.
+constexpr uint32_t noPhase = ~0u;
+
+/// Where in the kernel's text and in its schedule: the offset of a return
+/// address in the compiled kernel, and the thread's phase.
 struct Place {
   uint32_t code = 0;
-  uint32_t phase = 0;
+  uint32_t phase = noPhase;
 };
 
 /// One side of a finding.

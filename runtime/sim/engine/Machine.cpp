@@ -245,8 +245,9 @@ static unsigned long long apiAtomic(AtomicOp op, void *address, unsigned bytes,
                         CODE);
 }
 static void apiSpin(const void *address, unsigned bytes,
-                    unsigned long long seen, const char *want) {
-  active->spin(address, bytes, seen, want, CODE);
+                    unsigned long long seen, const char *what, Until until,
+                    unsigned long long target) {
+  active->spin(address, bytes, seen, what, until, target, CODE);
 }
 static void apiFence(Order order, Scope scope) { active->fence(order, scope); }
 static void apiBarrier(unsigned id, unsigned count, bool wait) {
@@ -273,6 +274,7 @@ static unsigned apiReduce(unsigned mask, unsigned value, ReduceOp op) {
 static void apiMbarrierInit(void *barrier, unsigned count) {
   active->mbarrierInit(barrier, count, CODE);
 }
+static void apiFenceMbarrierInit() { active->fenceMbarrierInit(); }
 static void apiMbarrierArrive(void *barrier, unsigned bytes) {
   active->mbarrierArrive(barrier, bytes, CODE);
 }
@@ -284,17 +286,24 @@ static void apiBulkCopy(void *to, const void *from, unsigned bytes,
   active->bulkCopy(to, from, bytes, barrier, CODE);
 }
 static void apiFenceProxy() { active->fenceProxy(); }
-static void apiPhaseEnds() { active->phaseEnds(); }
+static void apiCopyAsync(void *to, const void *from, unsigned bytes) {
+  active->copyAsync(to, from, bytes, CODE);
+}
+static void apiCommitGroup() { active->commitGroup(); }
+static void apiWaitGroup(unsigned pending) { active->waitGroup(pending); }
+static void apiAtPhase(int phase) { active->atPhase(phase); }
+static void apiAtTile(int tile) { active->atTile(tile); }
 
 const mega::sim::Api &megalith::sim::engineApi() {
   static const mega::sim::Api api = {
-      apiRead,         apiReadAt,       apiWriteAt,
-      apiAtomic,       apiSpin,         apiFence,
-      apiBarrier,      apiSyncWarp,     apiShuffle,
-      apiBallot,       apiMma,          apiLdmatrix,
-      apiReduce,       apiMbarrierInit, apiMbarrierArrive,
-      apiMbarrierWait, apiBulkCopy,     apiFenceProxy,
-      apiPhaseEnds,
+      apiRead,           apiReadAt,       apiWriteAt,
+      apiAtomic,         apiSpin,         apiFence,
+      apiBarrier,        apiSyncWarp,     apiShuffle,
+      apiBallot,         apiMma,          apiLdmatrix,
+      apiReduce,         apiMbarrierInit, apiFenceMbarrierInit,
+      apiMbarrierArrive, apiMbarrierWait, apiBulkCopy,
+      apiFenceProxy,     apiCopyAsync,    apiCommitGroup,
+      apiWaitGroup,      apiAtPhase,      apiAtTile,
   };
   return api;
 }

@@ -32,6 +32,7 @@ using mega::sim::ReduceOp;
 using mega::sim::Registers;
 using mega::sim::Scope;
 using mega::sim::ShuffleKind;
+using mega::sim::Until;
 
 /// Compiled text, as the machine sees it.
 struct Program {
@@ -73,7 +74,7 @@ public:
   uint64_t atomic(AtomicOp op, void *address, uint32_t bytes, uint64_t operand,
                   uint64_t compare, Order order, Scope scope, const void *code);
   void spin(const void *address, uint32_t bytes, uint64_t seen,
-            const char *want, const void *code);
+            const char *what, Until until, uint64_t target, const void *code);
   void fence(Order order, Scope scope);
   void barrier(unsigned id, unsigned count, bool wait, const void *code);
   void syncWarp(uint32_t mask, const void *code);
@@ -86,20 +87,37 @@ public:
   void ldmatrix(uint32_t *out, const void *row, unsigned matrices,
                 bool transposed, const void *code);
   void mbarrierInit(void *barrier, uint32_t count, const void *code);
+  void fenceMbarrierInit();
   void mbarrierArrive(void *barrier, uint32_t bytes, const void *code);
   void mbarrierWait(void *barrier, uint32_t parity, const void *code);
   void bulkCopy(void *to, const void *from, uint32_t bytes, void *barrier,
                 const void *code);
   void fenceProxy();
-  void phaseEnds() { ++current->phase; }
+  void copyAsync(void *to, const void *from, uint32_t bytes, const void *code);
+  void commitGroup();
+  void waitGroup(uint32_t pending);
+  void atPhase(int phase) {
+    current->phase = uint32_t(phase);
+    current->tile = -1;
+  }
+  void atTile(int tile) { current->tile = tile; }
 
 private:
+  /// An asynchronous copy on its way.
+  struct Copy {
+    uint8_t *to;
+    const uint8_t *from;
+    uint32_t bytes;
+    ThreadKey agent;
+    uint32_t time;
+  };
   enum class State : uint8_t { Runnable, Barrier, Warp, Spin, Mbarrier, Done };
   struct Thread {
     void *stack = nullptr;
     ThreadKey key;
     State state = State::Runnable;
-    uint32_t phase = 0;
+    uint32_t phase = noPhase;
+    int tile = -1;
     uint32_t time = 1;
     Clock known;
     /// What relaxed reads saw, until a fence acquires it.
@@ -115,25 +133,25 @@ private:
     unsigned waitBarrier = 0;
     uint64_t waitOffset = 0;
     uint32_t waitBytes = 0;
-    const char *waitWant = "";
+    const char *waitWhat = "";
+    Until waitUntil = Until::AtLeast;
+    uint64_t waitTarget = 0;
     uint32_t wakeups = 0;
     // The variable that it read or wrote last, and the version that it met.
     uint64_t metOffset = 0;
     size_t metVersion = 0;
     bool metByLoad = false;
-    /// Bulk copies that this thread has started.
+    /// Asynchronous copies that this thread has started.
     uint32_t copies = 0;
-  };
-  /// A bulk copy on its way.
-  struct Copy {
-    uint8_t *to;
-    const uint8_t *from;
-    uint32_t bytes;
-    ThreadKey agent;
-    uint32_t time;
+    /// Those of its own that it has not waited for, by group; the last group
+    /// is not committed yet.
+    std::vector<std::vector<Copy>> groups;
+    /// Mbarriers that it has initialised and asynchronous copies cannot see.
+    std::vector<uint64_t> unseenBarriers;
   };
   struct Mbarrier {
     uint32_t count = 0, pending = 0, phase = 0;
+    bool seenByCopies = false;
     int64_t bytes = 0; ///< expected and not yet arrived
     std::vector<Copy> copies;
     // What arrivals of this phase release, and those of the last one did.
@@ -164,6 +182,7 @@ private:
     uint64_t value = 0;
     ThreadKey writer;
     uint32_t time = 0;
+    Place place;
     Clock released; ///< to everyone
     Clock visible;  ///< to everyone's asynchronous copies
     Clock narrow;   ///< to the threads of `narrowCta`
@@ -175,6 +194,7 @@ private:
   struct Variable {
     uint32_t bytes = 0;
     std::vector<Version> versions;
+    size_t lastStore = 0; ///< version that a store left, no read-modify-write
     std::vector<uint32_t> waiters; ///< thread indices
   };
 
@@ -219,8 +239,16 @@ private:
   const Version &load(Variable &at, uint64_t offset);
   void acquire(const Version &version, Order order, Scope scope);
   void append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
-              Order order, Scope scope);
+              Order order, Scope scope, const void *code);
+  /// Reports a store that no order keeps apart from other changes of the
+  /// variable: legal, but one of them is lost.
+  void checkLost(const Variable &at, uint64_t offset, AtomicOp op,
+                 const void *code);
   Mbarrier &mbarrier(const void *address, AtomicOp op, const void *code);
+  /// Checks a copy and its accesses, and fills its target with poison. `sees`
+  /// is what of the past the copy sees; null for the current thread's own.
+  Copy startCopy(void *to, const void *from, uint32_t bytes, const Clock *sees,
+                 const char *name, const void *code);
   /// Lets the copies that `at` counts arrive.
   void land(Mbarrier &at);
   void completeIfDone(Mbarrier &at);
@@ -234,6 +262,8 @@ private:
   }
   void reportDeadlock();
   std::string describeWait(const Thread &thread) const;
+  /// "the counter at byte 4 of workspace, which is 1, expected at least 3".
+  std::string describeVariable(const Thread &thread) const;
 
   Arena &arena;
   const Program program;

@@ -33,6 +33,25 @@ void Shadow::clear() {
   freeLists.clear();
 }
 
+/// A phase in a byte: mod 255, with 255 for none.
+static uint32_t packPhase(uint32_t phase) {
+  return phase == noPhase ? 255 : phase % 255;
+}
+
+/// The phase closest to `near` that `packed` may stand for.
+static uint32_t unpackPhase(uint32_t packed, uint32_t near) {
+  if (packed == 255)
+    return noPhase;
+  if (near == noPhase)
+    return packed;
+  uint32_t phase = near / 255 * 255 + packed;
+  if (phase > near + 127 && phase >= 255)
+    phase -= 255;
+  else if (phase + 127 < near)
+    phase += 255;
+  return phase;
+}
+
 Shadow::Stamp Shadow::stampOf(AccessKind kind, const Accessor &by) {
   uint32_t flags = validFlag;
   if (kind == AccessKind::Atomic)
@@ -40,7 +59,7 @@ Shadow::Stamp Shadow::stampOf(AccessKind kind, const Accessor &by) {
   if (kind == AccessKind::Constant)
     flags |= constantFlag;
   return {flags | by.key.word, by.time,
-          (by.place.code & 0xffffff) | by.place.phase << 24};
+          (by.place.code & 0xffffff) | packPhase(by.place.phase) << 24};
 }
 
 bool Shadow::ordered(const Stamp &stamp, const Accessor &by) {
@@ -70,7 +89,8 @@ void Shadow::addEarlier(Finding &finding, const char *what,
                         const Stamp &stamp) {
   finding.hasEarlier = true;
   finding.earlier = {ThreadKey(stamp.who & keyMask),
-                     {stamp.place & 0xffffff, stamp.place >> 24},
+                     {stamp.place & 0xffffff,
+                      unpackPhase(stamp.place >> 24, finding.now.place.phase)},
                      what};
 }
 

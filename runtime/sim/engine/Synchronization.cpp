@@ -154,8 +154,34 @@ void Machine::acquire(const Version &version, Order order, Scope scope) {
     learns.join(version.narrow);
 }
 
+void Machine::checkLost(const Variable &at, uint64_t offset, AtomicOp op,
+                        const void *code) {
+  // A store against all changes since the last one; others against that.
+  const bool store = op == AtomicOp::Store;
+  const size_t end = store ? at.versions.size() : at.lastStore + 1;
+  for (size_t i = at.lastStore; i < end; ++i) {
+    const Version &earlier = at.versions[i];
+    if (earlier.writer == current->key ||
+        current->known.covers(earlier.writer, earlier.time))
+      continue;
+    Finding finding;
+    finding.kind = SimReport::Kind::Race;
+    finding.now = {current->key,
+                   {codeOf(code), current->phase},
+                   store ? "atomic store" : "atomic update"};
+    finding.hasEarlier = true;
+    finding.earlier = {earlier.writer, earlier.place,
+                       i == at.lastStore ? "atomic store" : "atomic update"};
+    finding.hasAddress = true;
+    finding.offset = offset;
+    finding.bytes = at.bytes;
+    report(std::move(finding));
+    return;
+  }
+}
+
 void Machine::append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
-                     Order order, Scope scope) {
+                     Order order, Scope scope, const void *code) {
   const bool wide = scope == Scope::Gpu || scope == Scope::System;
   Version next;
   // A read-modify-write carries on the release that it found; a store does not.
@@ -164,6 +190,9 @@ void Machine::append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
   next.value = value;
   next.writer = current->key;
   next.time = current->time;
+  next.place = {codeOf(code), current->phase};
+  if (op == AtomicOp::Store)
+    at.lastStore = at.versions.size();
   Clock gives = current->fenced;
   if (order == Order::Release || order == Order::AcquireRelease) {
     gives = current->known;
@@ -220,11 +249,18 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
       at.versions.emplace_back();
       at.versions.back().value = before;
     }
+    if (at.versions.back().value != before) {
+      // An ordinary write, which the shadow has checked, came between.
+      at.lastStore = at.versions.size();
+      at.versions.emplace_back();
+      at.versions.back().value = before;
+    }
     if (op == AtomicOp::Load) {
       const Version &version = load(at, offset);
       acquire(version, order, scope);
       return version.value;
     }
+    checkLost(at, offset, op, code);
     if (op != AtomicOp::Store)
       acquire(at.versions.back(), order, scope);
   }
@@ -256,8 +292,10 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
     break;
   }
   std::memcpy(address, &after, bytes);
+  if (bytes < 8)
+    after &= (uint64_t(1) << 8 * bytes) - 1;
   if (shadow)
-    append(at, offset, after, op, order, scope);
+    append(at, offset, after, op, order, scope, code);
   std::vector<uint32_t> waiters = std::move(at.waiters);
   at.waiters.clear();
   for (uint32_t index : waiters)
@@ -268,20 +306,23 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
 }
 
 void Machine::spin(const void *address, uint32_t bytes, uint64_t seen,
-                   const char *want, const void *code) {
+                   const char *what, Until until, uint64_t target,
+                   const void *code) {
   const uint64_t offset = offsetOf(address);
   uint64_t now = 0;
   std::memcpy(&now, address, bytes);
-  if (current->waitOffset != offset || current->waitWant != want)
+  if (current->waitOffset != offset || current->waitUntil != until ||
+      current->waitTarget != target)
     current->wakeups = 0;
   current->waitOffset = offset;
   current->waitBytes = bytes;
-  current->waitWant = want;
+  current->waitWhat = what;
+  current->waitUntil = until;
+  current->waitTarget = target;
   if (++current->wakeups > wakeupLimit) {
     report(SimReport::Kind::Livelock, code,
-           fmt::format("{} has changed {} times and is {:#x}; a thread still "
-                       "waits for {}",
-                       arena.describe(offset), wakeupLimit, now, want));
+           fmt::format("a thread has waited {} times for {}", wakeupLimit,
+                       describeVariable(*current)));
     stop();
   }
   Variable &at = variable(offset, bytes);
@@ -306,6 +347,25 @@ void Machine::fence(Order, Scope) {
 // Deadlock
 //===----------------------------------------------------------------------===//
 
+std::string Machine::describeVariable(const Thread &waiter) const {
+  uint64_t value = 0;
+  std::memcpy(&value, arena.base() + waiter.waitOffset, waiter.waitBytes);
+  std::string words = fmt::format("the {} at {}, which is ", waiter.waitWhat,
+                                  arena.describe(waiter.waitOffset));
+  switch (waiter.waitUntil) {
+  case Until::BitSet:
+    return words + fmt::format("{:#x}, expected bit {} to be set", value,
+                               waiter.waitTarget);
+  case Until::BitClear:
+    return words + fmt::format("{:#x}, expected bit {} to be clear", value,
+                               waiter.waitTarget);
+  case Until::AtLeast:
+    return words +
+           fmt::format("{}, expected at least {}", value, waiter.waitTarget);
+  }
+  return words;
+}
+
 std::string Machine::describeWait(const Thread &waiter) const {
   switch (waiter.state) {
   case State::Barrier:
@@ -318,12 +378,8 @@ std::string Machine::describeWait(const Thread &waiter) const {
                        "came",
                        warp.mask, warp.arrived);
   }
-  case State::Spin: {
-    uint64_t value = 0;
-    std::memcpy(&value, arena.base() + waiter.waitOffset, waiter.waitBytes);
-    return fmt::format("for {} of {}, which is {:#x}", waiter.waitWant,
-                       arena.describe(waiter.waitOffset), value);
-  }
+  case State::Spin:
+    return "for " + describeVariable(waiter);
   case State::Mbarrier: {
     const Mbarrier &at = mbarrierAt.at(waiter.waitOffset);
     return fmt::format("for phase {} of the mbarrier at {}, which lacks {} "
@@ -339,12 +395,25 @@ std::string Machine::describeWait(const Thread &waiter) const {
   return "";
 }
 
+/// "CTAs 0, 2 (tile 5)", for CTAs with the tiles of those who wait there.
+static std::string describeCtas(const std::map<unsigned, int> &tileOf) {
+  std::string words = tileOf.size() == 1 ? "CTA" : "CTAs";
+  const char *separator = " ";
+  for (auto [cta, tile] : tileOf) {
+    words += separator + std::to_string(cta);
+    if (tile >= 0)
+      words += " (tile " + std::to_string(tile) + ")";
+    separator = ", ";
+  }
+  return words;
+}
+
 /// One finding for each distinct wait, with the threads that are in it.
 void Machine::reportDeadlock() {
   struct Group {
     const Thread *first;
     size_t count = 0;
-    std::map<unsigned, size_t> byCta;
+    std::map<unsigned, int> tileOf;
   };
   std::vector<std::pair<std::string, Group>> groups;
   for (const Thread &waiter : threads) {
@@ -356,22 +425,21 @@ void Machine::reportDeadlock() {
     if (at == groups.end())
       at = groups.insert(groups.end(), {wait, Group{&waiter, 0, {}}});
     ++at->second.count;
-    ++at->second.byCta[waiter.key.cta()];
+    // Of a CTA's threads, the first one's: they work on one tile, or on
+    // neighbours.
+    at->second.tileOf.emplace(waiter.key.cta(),
+                              waiter.state == State::Done ? -1 : waiter.tile);
   }
   for (auto &[wait, group] : groups) {
-    std::string ctas;
-    for (auto &[cta, count] : group.byCta)
-      ctas += fmt::format("{}{}", ctas.empty() ? "" : ", ", cta);
     Finding finding;
     finding.kind = SimReport::Kind::Deadlock;
     finding.now = {
         group.first->key, {group.first->waitCode, group.first->phase}, ""};
+    const bool done = group.first->state == State::Done;
     finding.message = fmt::format(
-        "{} thread{} of CTA{} {} {}{}", group.count,
-        group.count == 1 ? "" : "s", group.byCta.size() == 1 ? "" : "s", ctas,
-        group.first->state == State::Done ? "" : "wait ",
-        group.first->state == State::Done ? "are done"
-                                          : wait.substr(0, wait.find('\n')));
+        "{} thread{} of {} {}", group.count, group.count == 1 ? "" : "s",
+        describeCtas(group.tileOf),
+        done ? "are done" : "wait " + wait.substr(0, wait.find('\n')));
     findings->push_back(std::move(finding));
   }
 }

@@ -169,7 +169,9 @@ SimKernel::Impl::Impl(const std::string &source,
       // The text casts between element types, as CUDA allows.
       "-fno-strict-aliasing", "-ffp-contract=off", "-fno-math-errno",
       // Return addresses tell places apart.
-      "-fno-optimize-sibling-calls"};
+      "-fno-optimize-sibling-calls",
+      fmt::format("-D__CUDA_ARCH__={}",
+                  10 * (options.capability ? options.capability : 90))};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     for (const char *flag : {"-mavx2", "-mfma"})
       compiler.push_back(flag);

@@ -97,11 +97,9 @@ static void readEntry(KernelText &kernel, const std::string &text) {
   kernel.parameter = match[2];
 }
 
-/// The schedule's table names every phase in order; text without one has a
-/// function for each, in order, with its stages in the comments above.
+/// The schedule's table names every phase in order.
 static void readPhases(KernelText &kernel) {
   static const std::regex row(R"(\s*\{[^}]*\}, // (.*))");
-  static const std::regex function(R"(.*__device__.*\bphase_\d+\w*\(.*)");
   std::smatch match;
   bool inTable = false;
   for (const std::string &line : kernel.lines) {
@@ -111,16 +109,6 @@ static void readPhases(KernelText &kernel) {
       return;
     else if (inTable && std::regex_match(line, match, row))
       kernel.phases.push_back(match[1]);
-  }
-  std::string comment;
-  for (const std::string &line : kernel.lines) {
-    if (startsWith(line, "/// ")) {
-      comment += (comment.empty() ? "" : "; ") + line.substr(4);
-      continue;
-    }
-    if (std::regex_match(line, function))
-      kernel.phases.push_back(comment);
-    comment.clear();
   }
 }
 

@@ -106,6 +106,8 @@ static std::string describePlace(const Place &place, const Frames &frames,
                            shortName(frame.function), frame.line);
     }
   }
+  if (place.phase == noPhase)
+    return words;
   words += fmt::format("\n    phase {}", place.phase);
   if (place.phase < text.phases.size())
     words += ": " + text.phases[place.phase];
@@ -124,12 +126,16 @@ static std::string describeThread(ThreadKey key, unsigned ctas) {
 static std::string missingOrder(const Finding &finding, unsigned ctas) {
   ThreadKey now = finding.now.thread, earlier = finding.earlier.thread;
   if (earlier.cta() >= ctas)
-    return "no wait on the copy's mbarrier";
+    return "no wait on the copy's mbarrier or group";
   if (now.cta() >= ctas)
     return now.cta() - ctas == earlier.cta()
                ? "the copy's issuer is not ordered after that access, or no "
                  "fence.proxy.async stands between"
                : "no acquire and proxy fence by the copy's issuer";
+  if (finding.now.what == std::string("atomic store") ||
+      finding.earlier.what == std::string("atomic store"))
+    return "an order between the store and the other change, of which one is "
+           "lost: two owners, or a barrier too few";
   if (now.cta() != earlier.cta())
     return "no release by the earlier CTA after its access reaches an acquire "
            "by the later CTA before its own: a grid barrier or a signal is "

@@ -102,7 +102,11 @@ SimInstance::create(std::shared_ptr<const Bundle> bundle, int64_t capacityRows,
                     int ctas, const SimCompileOptions &compile) {
   return guardResult<std::unique_ptr<SimInstance>>([&] {
     std::string text = readFile(bundle->directory + "/kernel.cu", 64 << 20);
-    auto kernel = take(SimKernel::compile(text, compile));
+    SimCompileOptions options = compile;
+    if (options.capability == 0)
+      for (const TargetDesc &target : bundle->manifest.targets)
+        options.capability = std::max(options.capability, target.capability);
+    auto kernel = take(SimKernel::compile(text, options));
     return std::unique_ptr<SimInstance>(new SimInstance(std::make_unique<Impl>(
         std::move(bundle), std::move(kernel), capacityRows, ctas)));
   });

@@ -19,6 +19,10 @@ inline u16 floatToBf16(float value) {
   return u16((bits + 0x7fffu + ((bits >> 16) & 1)) >> 16);
 }
 
+inline u32 packBf16x2(float low, float high) {
+  return u32(floatToBf16(high)) << 16 | floatToBf16(low);
+}
+
 inline float roundBf16(float value) { return bf16ToFloat(floatToBf16(value)); }
 
 namespace sim {
@@ -30,9 +34,9 @@ template <typename Op> inline u32 onHalves(u32 a, u32 b, const Op &op) {
 }
 } // namespace sim
 
-// The exact difference or product of two bf16 numbers fits a double; rounding
-// it to f32 first could round twice, but only where the f32 result is inexact:
-// products have 16 significant bits, and differences of the codes' numbers 8.
+// An f32 has more than twice the bits of a bf16, so rounding to it first changes
+// nothing. Of subnormal results, differences are exact, and products that do not
+// fit an f32 are below half of the least bf16.
 inline u32 subBf16x2(u32 a, u32 b) {
   return sim::onHalves(a, b, [](float x, float y) { return x - y; });
 }

@@ -9,6 +9,7 @@ struct GridBarrier {
   static MEGA_SIM_INLINE void arriveAndWait(u32 *counter) {
     MEGA_SIM_OPCODE(arrival, "GridBarrier::arriveAndWait", 0);
     MEGA_SIM_OPCODE(poll, "GridBarrier::arriveAndWait", 1);
+    mega_sim_api->atTile(-1);
     MEGA_SIM_SYNC(__syncthreads, "GridBarrier::arriveAndWait", 0);
     if (threadIdx.x == 0) {
       const u32 last = gridDim.x - 1;
@@ -22,12 +23,12 @@ struct GridBarrier {
                                      sim::orderOf(poll), sim::scopeOf(poll)));
         if (((before ^ now) & 0x80000000u) != 0)
           break;
-        mega_sim_api->spin(counter, 4, now,
-                           before & 0x80000000u ? "bit 31 to clear"
-                                                : "bit 31 to be set");
+        mega_sim_api->spin(counter, 4, now, "grid barrier",
+                           before & 0x80000000u ? sim::Until::BitClear
+                                                : sim::Until::BitSet,
+                           31);
       }
     }
-    mega_sim_api->phaseEnds();
     MEGA_SIM_SYNC(__syncthreads, "GridBarrier::arriveAndWait", 2);
   }
 };

@@ -16,6 +16,7 @@ namespace mega {
 
 MEGA_SIM_LOAD(loadConstant16, uint4, void)
 MEGA_SIM_LOAD(loadConstant8, uint2, void)
+MEGA_SIM_LOAD(loadConstantPacked, uint4, void)
 MEGA_SIM_LOAD(loadConstantBf16, u16, u16)
 MEGA_SIM_LOAD(loadConstantFloat, float, float)
 MEGA_SIM_LOAD(loadShared16, uint4, void)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Twin of runtime/device/ptx/unit_ring.cuh: the form with bulk copies and
-/// mbarriers, whatever the architecture of the text.
+/// Twin of runtime/device/ptx/unit_ring.cuh, in both forms: bulk copies and
+/// mbarriers from sm_90 on, a thread's own copies in groups before.
 
 namespace mega {
 
@@ -19,27 +19,46 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
     barriers = reinterpret_cast<u64 *>(shared + warp * kSlots * 8);
     base = shared + kBarrierBytes + warp * kSlots * kSlotBytes;
     issued = taken = 0;
-    if (threadIdx.x % 32 == 0)
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x % 32 == 0) {
       for (int slot = 0; slot < kSlots; ++slot)
         mega_sim_api->mbarrierInit(barriers + slot, 1);
+      MEGA_SIM_OPCODE(fence, "UnitRing::init", 1);
+      if (sim::hasPart(fence, "mbarrier_init"))
+        mega_sim_api->fenceMbarrierInit();
+    }
     MEGA_SIM_SYNC(__syncwarp, "UnitRing::init", 2);
+#endif
   }
 
   MEGA_SIM_INLINE int pending() const { return int(issued - taken); }
 
   MEGA_SIM_INLINE void issue(const u8 *units, u32 bytes) {
-    const u32 slot = issued % kSlots;
-    if (threadIdx.x % 32 == 0) {
-      mega_sim_api->mbarrierArrive(barriers + slot, bytes);
-      mega_sim_api->bulkCopy(base + slot * kSlotBytes, units, bytes,
-                             barriers + slot);
+    u8 *const slot = base + issued % kSlots * kSlotBytes;
+    const u32 lane = threadIdx.x % 32;
+#if __CUDA_ARCH__ >= 900
+    if (lane == 0) {
+      u64 *const barrier = barriers + issued % kSlots;
+      mega_sim_api->mbarrierArrive(barrier, bytes);
+      mega_sim_api->bulkCopy(slot, units, bytes, barrier);
     }
+#else
+    for (u32 at = lane * 16; at < bytes; at += 32 * 16)
+      mega_sim_api->copyAsync(slot + at, units + at, 16);
+    mega_sim_api->commitGroup();
+#endif
     ++issued;
   }
 
   MEGA_SIM_INLINE const u8 *wait() {
     const u32 slot = taken % kSlots;
+#if __CUDA_ARCH__ >= 900
     mega_sim_api->mbarrierWait(barriers + slot, taken / kSlots % 2);
+#else
+    const u32 younger = issued - taken - 1;
+    mega_sim_api->waitGroup(younger < 3 ? younger : 3);
+    MEGA_SIM_SYNC(__syncwarp, "UnitRing::wait", 5);
+#endif
     return base + slot * kSlotBytes;
   }
 
@@ -50,9 +69,11 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
 };
 
 MEGA_SIM_INLINE void fenceAsyncProxy() {
+#if __CUDA_ARCH__ >= 900
   if constexpr (sim::opcodeIn(sim::kTextInstructions, "fenceAsyncProxy", 0) !=
                 nullptr)
     mega_sim_api->fenceProxy();
+#endif
 }
 
 } // namespace mega

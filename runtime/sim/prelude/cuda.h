@@ -13,8 +13,8 @@ extern "C" {
 /// Set by the engine before the first thread runs.
 extern __attribute__((visibility("default")))
 const mega::sim::Api *mega_sim_api;
-extern __attribute__((
-    visibility("default"))) mega::sim::Registers mega_sim_registers;
+extern __attribute__((visibility("default")))
+mega::sim::Registers mega_sim_registers;
 }
 
 #define __device__

@@ -36,6 +36,13 @@ enum class AtomicOp : unsigned char {
 
 enum class ReduceOp : unsigned char { Add, Min, Max, And, Or, Xor };
 
+/// What would end a thread's wait on a variable.
+enum class Until : unsigned char {
+  BitSet,   ///< bit number `target` is set
+  BitClear, ///< bit number `target` is not set
+  AtLeast,  ///< the value is `target` or more, unsigned
+};
+
 enum class ShuffleKind : unsigned char { Index, Up, Down, Xor };
 
 /// Special registers of the running thread, and the window of memory that the
@@ -59,10 +66,10 @@ struct Api {
                                unsigned long long operand,
                                unsigned long long compare, Order order,
                                Scope scope);
-  /// Blocks while the variable holds `seen`. `want` says what would end the
-  /// loop that calls it.
+  /// Blocks while the variable, a `what` in reports, holds `seen`. The others
+  /// say what would end the loop that calls it.
   void (*spin)(const void *address, unsigned bytes, unsigned long long seen,
-               const char *want);
+               const char *what, Until until, unsigned long long target);
   void (*fence)(Order order, Scope scope);
   /// CTA barrier `id` for `count` threads; 0 means all of the CTA.
   void (*barrier)(unsigned id, unsigned count, bool wait);
@@ -77,6 +84,8 @@ struct Api {
   unsigned (*reduce)(unsigned mask, unsigned value, ReduceOp op);
   /// An mbarrier in shared memory that `count` arrivals complete.
   void (*mbarrierInit)(void *barrier, unsigned count);
+  /// fence.mbarrier_init: shows them to asynchronous copies.
+  void (*fenceMbarrierInit)();
   /// Arrives; the phase then also waits for `bytes` of copies.
   void (*mbarrierArrive)(void *barrier, unsigned bytes);
   /// Returns once the phase of that parity is complete.
@@ -86,8 +95,15 @@ struct Api {
   void (*bulkCopy)(void *to, const void *from, unsigned bytes, void *barrier);
   /// fence.proxy.async
   void (*fenceProxy)();
-  /// The CTA's phase ends here, for reports.
-  void (*phaseEnds)();
+  /// cp.async: starts a copy into shared memory by the thread itself.
+  void (*copyAsync)(void *to, const void *from, unsigned bytes);
+  /// cp.async.commit_group: what was started since the last is one group.
+  void (*commitGroup)();
+  /// cp.async.wait_group: returns once all but `pending` groups are complete.
+  void (*waitGroup)(unsigned pending);
+  /// Where the thread stands, for reports; tile -1 for none.
+  void (*atPhase)(int phase);
+  void (*atTile)(int tile);
 };
 
 } // namespace sim

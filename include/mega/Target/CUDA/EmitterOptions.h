@@ -5,7 +5,15 @@
 #ifndef MEGA_TARGET_CUDA_EMITTEROPTIONS_H
 #define MEGA_TARGET_CUDA_EMITTEROPTIONS_H
 
+#include <cstdint>
+#include <optional>
+
 namespace mega {
+
+/// Copies of weight units that a warp has in flight, and units in a copy.
+struct RingShape {
+  int64_t slots, units;
+};
 
 struct EmitterOptions {
   /// Ask L2 for the next phase's rows of plain weights before each grid
@@ -14,6 +22,8 @@ struct EmitterOptions {
   /// Stamp the SM clock when a CTA starts and ends each phase, in a probe that
   /// lies behind the planned workspace. Off, it costs nothing.
   bool instrument = false;
+  /// Absent: the largest shape that shared memory has room for.
+  std::optional<RingShape> ring;
 };
 
 } // namespace mega

@@ -58,6 +58,9 @@ struct SimCompileOptions {
   /// Instruments every access. Without, only what is blocked for good and what
   /// poison does to results is noticed.
   bool races = true;
+  /// Compute capability, 90 for sm_90, which decides the idioms' forms; 0 for
+  /// the greatest of the bundle's targets, 90 for text alone.
+  int capability = 0;
   /// The C++ compiler; empty for $MEGALITH_SIM_CXX, else g++.
   std::string compiler;
   /// Folder of compiled kernels, by content; empty for $MEGALITH_SIM_CACHE,

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Where a thread stands in the schedule. No instructions: names for whoever
+/// runs the text and reports on it (docs/simulator.md).
+
+namespace mega {
+
+/// The thread begins phase `phase` of the schedule.
+__device__ __forceinline__ void atPhase(int) {}
+
+/// The thread works on tile `tile` of a list of its phase.
+__device__ __forceinline__ void atTile(int) {}
+
+} // namespace mega
