@@ -93,6 +93,37 @@ std::string nameOf(const char *name) {
   return name;
 }
 
+/// The caller's tensor where it lies. INVALID_ARGUMENT if it cannot be one:
+/// checked before anything reads it.
+Tensor borrow(const std::string &name, const megalith_weight &weight) {
+  expectNotNull(weight.data, "data");
+  if (weight.rank < 0 || weight.rank > MEGALITH_MAX_RANK)
+    fail(MEGALITH_INVALID_ARGUMENT, "tensor {}: rank is {}, expected 0..{}",
+         quote(name), weight.rank, int(MEGALITH_MAX_RANK));
+  if (weight.rank > 0)
+    expectNotNull(weight.shape, "shape");
+  Tensor tensor;
+  tensor.dtype = fromC(weight.dtype);
+  tensor.shape.assign(weight.shape, weight.shape + weight.rank);
+  if (tensorBytes(tensor.dtype, tensor.shape) != weight.bytes)
+    fail(MEGALITH_INVALID_ARGUMENT,
+         "tensor {}: {} bytes do not fit {} of shape {}", quote(name),
+         weight.bytes, dtypeName(tensor.dtype), shapeText(tensor.shape));
+  tensor.data = static_cast<const uint8_t *>(weight.data);
+  tensor.bytes = weight.bytes;
+  return tensor;
+}
+
+/// Throws NOT_FOUND unless the manifest has the tensor.
+void expectTensor(const Manifest &manifest, const std::string &name) {
+  for (const WeightDesc &weight : manifest.weights)
+    for (const TensorDesc &tensor : weight.tensors)
+      if (tensor.name == name)
+        return;
+  fail(MEGALITH_NOT_FOUND, "block {} has no tensor {}", quote(manifest.block),
+       quote(name));
+}
+
 } // namespace
 
 static_assert(int(ImageOrigin::Cubin) == MEGALITH_ORIGIN_CUBIN &&
@@ -314,21 +345,36 @@ megalith_status megalith_bind_weight(megalith_instance *instance,
   return call([&] {
     Instance &target = instanceOf(instance);
     std::string name = nameOf(tensor);
-    expectNotNull(data, "data");
-    if (rank < 0 || rank > MEGALITH_MAX_RANK)
-      fail(MEGALITH_INVALID_ARGUMENT, "tensor {}: rank is {}, expected 0..{}",
-           quote(name), rank, int(MEGALITH_MAX_RANK));
-    if (rank > 0)
-      expectNotNull(shape, "shape");
-    std::vector<int64_t> dims(shape, shape + rank);
-    // Before the copy, so that a wrong size cannot read past the caller's.
-    DType type = fromC(dtype);
-    std::optional<uint64_t> wanted = tensorBytes(type, dims);
-    if (wanted != bytes)
-      fail(MEGALITH_INVALID_ARGUMENT,
-           "tensor {}: {} bytes do not fit {} of shape {}", quote(name), bytes,
-           dtypeName(type), shapeText(dims));
-    check(target.bindTensor(name, Tensor::copyOf(type, dims, data)));
+    Tensor borrowed = borrow(name, {tensor, data, bytes, shape, rank, dtype});
+    check(target.bindTensor(
+        name, Tensor::copyOf(borrowed.dtype, borrowed.shape, data)));
+  });
+}
+
+megalith_status megalith_bind_weights(megalith_instance *instance,
+                                      const megalith_weight *weights,
+                                      size_t count) {
+  return call([&] {
+    Instance &target = instanceOf(instance);
+    if (count != 0)
+      expectNotNull(weights, "weights");
+    TensorMap map;
+    for (size_t i = 0; i < count; ++i) {
+      std::string name = nameOf(weights[i].name);
+      expectTensor(target.bundle().manifest, name);
+      if (!map.tensors.emplace(name, borrow(name, weights[i])).second)
+        fail(MEGALITH_INVALID_ARGUMENT, "tensor {} is given twice",
+             quote(name));
+    }
+    // What is incomplete afterwards is kept, and then it must be ours.
+    bool complete = true;
+    for (const std::string &name : target.missingTensors())
+      complete = complete && map.find(name);
+    if (!complete)
+      for (auto &[name, tensor] : map.tensors)
+        tensor = Tensor::copyOf(tensor.dtype, tensor.shape, tensor.data);
+    if (count != 0)
+      check(target.bindTensors(map));
   });
 }
 

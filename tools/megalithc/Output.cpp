@@ -38,9 +38,7 @@ mega::compileImage(const CompiledKernel &kernel, StringRef arch,
   return std::move(*program);
 }
 
-/// True if `path` is a directory with a bundle's manifest. A manifest.json of
-/// anything else does not make its folder ours to delete.
-static bool isBundle(StringRef path) {
+bool mega::isBundle(StringRef path) {
   llvm::SmallString<128> manifest(path);
   llvm::sys::path::append(manifest, "manifest.json");
   auto file = llvm::MemoryBuffer::getFile(manifest);
@@ -63,8 +61,7 @@ static llvm::Error checkReplaceable(StringRef path) {
       path + " exists and is not a bundle, expected a bundle or a new name");
 }
 
-/// Fails if the bundle `path` holds a file that no bundle has.
-static llvm::Error checkOnlyBundleFiles(StringRef path) {
+llvm::Error mega::checkOnlyBundleFiles(StringRef path) {
   std::error_code error;
   for (llvm::sys::fs::directory_iterator entry(path, error), end;
        entry != end && !error; entry.increment(error)) {
@@ -77,6 +74,25 @@ static llvm::Error checkOnlyBundleFiles(StringRef path) {
           "bundle " + path + " also holds " + name +
           ", which replacing it would delete, expected bundle files only");
   }
+  return llvm::Error::success();
+}
+
+llvm::Error mega::moveIntoPlace(StringRef beside, StringRef path) {
+  // What is old goes only once the new one stands in its place.
+  std::string old = (beside + ".old").str();
+  bool replaces = llvm::sys::fs::exists(path);
+  if (replaces)
+    if (std::error_code error = llvm::sys::fs::rename(path, old))
+      return llvm::createStringError(error,
+                                     "cannot rename " + path + " to " + old);
+  if (std::error_code error = llvm::sys::fs::rename(beside, path)) {
+    if (replaces)
+      llvm::sys::fs::rename(old, path);
+    return llvm::createStringError(error,
+                                   "cannot rename " + beside + " to " + path);
+  }
+  if (replaces)
+    llvm::sys::fs::remove_directories(old);
   return llvm::Error::success();
 }
 
@@ -142,21 +158,8 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
     if (llvm::Error error = writeFile(file, content))
       return error;
   }
-  // The old bundle goes only once the new one stands in its place.
-  std::string old = (beside + ".old").str();
-  bool replaces = llvm::sys::fs::exists(path);
-  if (replaces)
-    if (std::error_code error = llvm::sys::fs::rename(path, old))
-      return llvm::createStringError(error,
-                                     "cannot rename " + path + " to " + old);
-  if (std::error_code error = llvm::sys::fs::rename(beside, path)) {
-    if (replaces)
-      llvm::sys::fs::rename(old, path);
-    return llvm::createStringError(error,
-                                   "cannot rename " + beside + " to " + path);
-  }
-  if (replaces)
-    llvm::sys::fs::remove_directories(old);
+  if (llvm::Error error = moveIntoPlace(beside, path))
+    return error;
   cleanUp.release();
   return llvm::Error::success();
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The user's driver: a block description in, CUDA text, PTX, cubin, a bundle
-/// or the lowered IR out.
+/// The user's driver: a block description in, CUDA text, PTX, cubin, a bundle,
+/// a torch module or the lowered IR out.
 
 #include "Compile.h"
 #include "Output.h"
+#include "TorchFolder.h"
 
 #include "mega/Target/Machine.h"
 #include "mega/Transforms/ScheduleFile.h"
@@ -16,6 +17,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
@@ -24,7 +26,7 @@ using namespace mega;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Emit { Mlir, Schedule, Cuda, Ptx, Cubin, Bundle };
+enum class Emit { Mlir, Schedule, Cuda, Ptx, Cubin, Bundle, Torch };
 
 cl::OptionCategory category("megalithc options");
 cl::opt<std::string> input(cl::Positional, cl::Required,
@@ -52,7 +54,10 @@ cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
                               clEnumValN(Emit::Cubin, "cubin", "GPU image"),
                               clEnumValN(Emit::Bundle, "bundle",
                                          "directory for the runtime "
-                                         "(default)")),
+                                         "(default)"),
+                              clEnumValN(Emit::Torch, "torch",
+                                         "Python package: a torch.nn.Module, "
+                                         "its bundle and the runtime")),
                    cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
                             cl::cat(category));
@@ -87,7 +92,26 @@ cl::opt<bool> instrument("instrument",
                          cl::desc("stamp the SM clock at each phase's start "
                                   "and end, in the probe megalith.stamps"),
                          cl::cat(category));
+cl::opt<std::string> runtimeLibrary(
+    "runtime-library",
+    cl::desc("libmegalith.so that --emit=torch puts into the folder (default: "
+             "the one that was built or installed with this program)"),
+    cl::cat(category));
 } // namespace
+
+/// --emit=torch.
+static llvm::Error writeTorch(ModuleOp block, CompiledKernel &kernel,
+                              const char *argv0) {
+  if (output == "-")
+    return llvm::createStringError("a torch module cannot go to standard "
+                                   "output, expected -o DIRECTORY");
+  auto library = findRuntimeLibrary(runtimeLibrary, argv0);
+  if (!library)
+    return library.takeError();
+  return writeTorchFolder(
+      output, block, llvm::sys::path::filename(input), kernel,
+      llvm::SmallVector<std::string>(archs.begin(), archs.end()), *library);
+}
 
 /// One target that all of `--arch` can run: the largest grid, the smallest
 /// shared memory.
@@ -151,7 +175,8 @@ static llvm::Error checkPtxArchs() {
   return llvm::Error::success();
 }
 
-static llvm::Error writeOutput(CompiledKernel &kernel) {
+static llvm::Error writeOutput(ModuleOp block, CompiledKernel &kernel,
+                               const char *argv0) {
   bool single = emit == Emit::Ptx || emit == Emit::Cubin;
   if (single && archs.size() != 1)
     return llvm::createStringError(
@@ -160,6 +185,8 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
   if (output.empty())
     return printPhases ? llvm::Error::success()
                        : llvm::createStringError("no output, expected -o PATH");
+  if (emit == Emit::Torch)
+    return writeTorch(block, kernel, argv0);
   if (emit == Emit::Bundle) {
     if (output == "-")
       return llvm::createStringError(
@@ -203,9 +230,12 @@ static llvm::Expected<std::optional<RingShape>> parseRing(StringRef text) {
   return shape;
 }
 
-static llvm::Error run(MLIRContext &context) {
+static llvm::Error run(MLIRContext &context, const char *argv0) {
   if (llvm::Error error = checkPtxArchs())
     return error;
+  if (!runtimeLibrary.empty() && emit != Emit::Torch)
+    return llvm::createStringError(
+        "--runtime-library is for --emit=torch only");
   auto shape = parseRing(ring);
   if (!shape)
     return shape.takeError();
@@ -229,7 +259,7 @@ static llvm::Error run(MLIRContext &context) {
   if (printPhases)
     printPhaseTable(kernel->kernel, kernel->facts(),
                     output == "-" ? llvm::errs() : llvm::outs());
-  return writeOutput(*kernel);
+  return writeOutput(*block, *kernel, argv0);
 }
 
 int main(int argc, char **argv) {
@@ -244,7 +274,7 @@ int main(int argc, char **argv) {
   SourceMgrDiagnosticHandler handler(sources, &context);
   // A message that names the thing needs no dump of the op after it.
   context.printOpOnDiagnostic(false);
-  if (llvm::Error error = run(context)) {
+  if (llvm::Error error = run(context, argv[0])) {
     llvm::WithColor::error(llvm::errs(), "megalithc")
         << llvm::toString(std::move(error)) << "\n";
     return 1;

@@ -307,6 +307,30 @@ MEGALITH_API megalith_status megalith_bind_weight(
     megalith_instance *instance, const char *tensor, megalith_dtype dtype,
     int32_t rank, const int64_t *shape, const void *data, size_t bytes);
 
+/** A checkpoint tensor in host memory. */
+typedef struct megalith_weight {
+  /** The manifest's name. */
+  const char *name;
+  /** Any alignment. */
+  const void *data;
+  size_t bytes;
+  /** `rank` entries; may be null if rank is 0. */
+  const int64_t *shape;
+  int32_t rank;
+  megalith_dtype dtype;
+} megalith_weight;
+
+/**
+ * Gives `count` checkpoint tensors, all or nothing; else as megalith_bind_weight
+ * for each. If they are all that is missing, none is copied on the host, so this
+ * is the fastest way to bind a whole checkpoint that is in memory.
+ *
+ * Errors of megalith_bind_weight; INVALID_ARGUMENT too for a name given twice.
+ */
+MEGALITH_API megalith_status
+megalith_bind_weights(megalith_instance *instance,
+                      const megalith_weight *weights, size_t count);
+
 /**
  * Gives every tensor of a safetensors file that the bundle wants, looking for
  * `prefix` followed by the manifest's name (`prefix` may be null: none). Other
