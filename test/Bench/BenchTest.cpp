@@ -134,7 +134,8 @@ TEST_F(BenchTest, StepsVaryTheInputAndAreAllLaunched) {
   EXPECT_EQ(driver.device.calls["cuLaunchCooperativeKernel"],
             2 * (2 + 2 * 16 + 2 + 2 * 4));
   // Three grids each round, two passes each.
-  EXPECT_EQ(gpu.launches["bench_stream"], 12);
+  EXPECT_EQ(gpu.launches["bench_stream_deep"], 4);
+  EXPECT_EQ(gpu.launches["bench_stream_wide"], 8);
 }
 
 TEST_F(BenchTest, RefusesOtherBatches) {

@@ -15,8 +15,11 @@ namespace {
 /// GPUs.
 struct Grid {
   int ctasPerSm, threads;
+  const char *kernel;
 };
-constexpr Grid kGrids[] = {{1, 1024}, {2, 1024}, {4, 512}};
+constexpr Grid kGrids[] = {{1, 1024, "bench_stream_deep"},
+                           {2, 1024, "bench_stream_wide"},
+                           {4, 512, "bench_stream_wide"}};
 constexpr uint64_t kMib = 1 << 20;
 constexpr int kPasses = 2;
 } // namespace
@@ -41,7 +44,7 @@ void ReadStream::measure(uint64_t mib) {
       // Elsewhere each time, so that short passes do not find L2 full of it.
       if (place + bytes > size)
         place = 0;
-      gpu.launch({"bench_stream",
+      gpu.launch({grid.kernel,
                   grid.ctasPerSm * gpu.facts().sms,
                   grid.threads,
                   0,

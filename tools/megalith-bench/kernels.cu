@@ -32,9 +32,9 @@ __device__ __forceinline__ u32 streamWord(const uint4 *word) {
   return v.x ^ v.y ^ v.z ^ v.w;
 }
 
-/// Reads `count` words of 16 bytes once, eight in flight a thread.
-extern "C" __global__ void __launch_bounds__(1024)
-    bench_stream(const uint4 *data, u64 count, u32 *sink) {
+/// Reads `count` words of 16 bytes once, up to eight in flight a thread.
+__device__ __forceinline__ void readStream(const uint4 *data, u64 count,
+                                           u32 *sink) {
   const u64 threads = u64(gridDim.x) * blockDim.x;
   u64 i = u64(blockIdx.x) * blockDim.x + threadIdx.x;
   u32 all = 0;
@@ -52,6 +52,18 @@ extern "C" __global__ void __launch_bounds__(1024)
   // Hardly ever true, and the compiler cannot know.
   if (all == 0x12345678u)
     *sink = all;
+}
+
+/// With registers for all eight in 1,024 threads an SM.
+extern "C" __global__ void __launch_bounds__(1024, 1)
+    bench_stream_deep(const uint4 *data, u64 count, u32 *sink) {
+  readStream(data, count, sink);
+}
+
+/// With 2,048 threads an SM.
+extern "C" __global__ void __launch_bounds__(1024, 2)
+    bench_stream_wide(const uint4 *data, u64 count, u32 *sink) {
+  readStream(data, count, sink);
 }
 
 //===----------------------------------------------------------------------===//
