@@ -112,9 +112,9 @@ private:
 
   void addUnits(Operation *op, const UnitList &list) {
     lists.push_back(list);
-    split |= cast<AnchorOpInterface>(op).getTilingAttr() &&
-             cast<AnchorOpInterface>(op).getTilingAttr().getSplit() &&
-             !isa<LatentValueOp>(op);
+    work.split |= cast<AnchorOpInterface>(op).getTilingAttr() &&
+                  cast<AnchorOpInterface>(op).getTilingAttr().getSplit() &&
+                  !isa<LatentValueOp>(op);
   }
 
   /// Tiles without units.
@@ -137,9 +137,9 @@ private:
       return;
     }
     work.largestUnits =
-        split ? divideCeil(work.units, setting.ctas)
-              : std::min<int64_t>(divideCeil(tiles, setting.ctas) * steps,
-                                  work.units);
+        work.split ? divideCeil(work.units, setting.ctas)
+                   : std::min<int64_t>(divideCeil(tiles, setting.ctas) * steps,
+                                       work.units);
     work.waveEfficiency =
         double(work.units) / double(work.largestUnits * setting.ctas);
   }
@@ -204,7 +204,6 @@ private:
   WorkSetting setting;
   StageWork work;
   SmallVector<UnitList> lists;
-  bool split = false;
   int64_t busy = 0, spent = 0;
 };
 

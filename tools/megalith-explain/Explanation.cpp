@@ -108,7 +108,7 @@ private:
            llvm::zip(phase.phase.getBody().getOps<StageOp>(), phase.stages)) {
         info.stages.push_back({stage.getName().str(),
                                locationOf(stage.getLoc()), work.tiles,
-                               work.waveEfficiency});
+                               work.waveEfficiency, work.split});
         info.stateBytes += work.stateBytes;
         info.cacheBytes += work.cacheBytes;
       }
@@ -144,6 +144,14 @@ private:
                : "all_to_all";
   }
 
+  /// A load stands where its value was computed; the stage, where it is used.
+  static std::string consumerLocation(Placed &stage,
+                                      const StageDependence &edge) {
+    return locationOf(isa<LoadOp, LoadSumOp>(edge.later.op)
+                          ? stage.op.getLoc()
+                          : edge.later.op->getLoc());
+  }
+
   int64_t bytesOf(Resource resource) {
     if (auto value = dyn_cast<Value>(resource))
       return cast<BufferType>(value.getType()).getByteSize();
@@ -170,7 +178,7 @@ private:
               {earlier.op.getName().str(), later.op.getName().str(),
                describe(edge.later.resource), describe(edge.kind).str(),
                typeOf(edge), locationOf(edge.earlier.op->getLoc()),
-               locationOf(edge.later.op->getLoc()),
+               consumerLocation(later, edge),
                bytesOf(edge.later.resource), earlier.phase, later.phase,
                between <= 1, between > 0 ? "barrier" : "counter"});
         }

@@ -20,6 +20,7 @@ struct StageInfo {
   std::string name, location;
   int64_t tiles;
   double waveEfficiency;
+  bool split; ///< whether CTAs share tiles
 };
 
 struct PhaseInfo {

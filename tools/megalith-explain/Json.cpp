@@ -24,7 +24,8 @@ static json::Object phaseJson(const PhaseInfo &phase) {
         json::Object{{"name", stage.name},
                      {"location", stage.location},
                      {"tiles", stage.tiles},
-                     {"wave_efficiency", rounded(stage.waveEfficiency)}});
+                     {"wave_efficiency", rounded(stage.waveEfficiency)},
+                     {"split", stage.split}});
   json::Object terms;
   for (auto [term, us] : llvm::zip_equal(mega::costTerms(), phase.termUs))
     if (us != 0)
@@ -102,10 +103,11 @@ json::Object mega::explain::jsonOf(const Explanation &x) {
       {"syncs", std::move(syncs)}};
   if (x.measured) {
     PredictionError error = *errorOf(x);
-    json::Object measured{{"file", x.measured->file},
-                          {"device", x.measured->device},
-                          {"token_error", rounded(error.token)},
-                          {"median_phase_error", rounded(error.medianPhase)}};
+    json::Object measured{
+        {"file", x.measured->file},
+        {"device", x.measured->device},
+        {"token_error", std::round(error.token * 1e4) / 1e4},
+        {"median_phase_error", std::round(error.medianPhase * 1e4) / 1e4}};
     if (x.measured->tokenUs)
       measured["token_us"] = rounded(*x.measured->tokenUs);
     object["measured"] = std::move(measured);

@@ -17,14 +17,15 @@ mega::explain::predictedSpans(const Explanation &x) {
     auto &row = spans.emplace_back();
     // Tiles lie in equal runs; the fullest CTA takes the whole time.
     int64_t tiles = 0;
-    for (const StageInfo &stage : phase.stages)
+    bool even = false; // CTAs that share tiles have all as much
+    for (const StageInfo &stage : phase.stages) {
       tiles += stage.tiles;
+      even |= stage.split;
+    }
     int64_t most = llvm::divideCeil(std::max<int64_t>(tiles, 1), x.ctas);
     for (int64_t cta = 0; cta < x.ctas; ++cta) {
       int64_t own = (cta + 1) * tiles / x.ctas - cta * tiles / x.ctas;
-      double share = phase.waveEfficiency >= 0.999
-                         ? 1
-                         : std::min(1.0, double(own) / double(most));
+      double share = even ? 1 : std::min(1.0, double(own) / double(most));
       row.push_back(
           {start, start + phase.workUs - phase.sharedUs * (1 - share)});
     }
@@ -48,7 +49,7 @@ addSpans(const Explanation &x,
   events.push_back(json::Object{{"name", "process_name"},
                                 {"ph", "M"},
                                 {"pid", process},
-                                {"args", json::Object{{"name", title}}}});
+                                {"args", json::Object{{"name", title.str()}}}});
   for (auto [phase, row] : llvm::zip_equal(x.phases, spans))
     for (auto [cta, span] : llvm::enumerate(row))
       events.push_back(json::Object{

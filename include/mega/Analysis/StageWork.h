@@ -21,6 +21,7 @@ struct StageWork {
   /// Share of CTA time in which the tile lists keep the CTAs busy, weighted by
   /// what they read; 1 where CTAs share tiles.
   double waveEfficiency = 1;
+  bool split = false; ///< whether CTAs share tiles
 
   int64_t units = 0;        ///< packed weight units
   int64_t largestUnits = 0; ///< of the CTA that has most
