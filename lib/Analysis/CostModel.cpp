@@ -126,6 +126,11 @@ TokenCost mega::predict(Operation *container, const MachineCosts &costs,
     PhaseCost cost;
     cost.phase = phase;
     for (StageOp stage : phase.getBody().getOps<StageOp>()) {
+      // A stage that waits for counters does so once, for its first tile.
+      if (!stage.getBody().getOps<WaitOp>().empty()) {
+        ++token.counterWaits;
+        cost.syncUs += costs.waitAt(&LoadedCosts::counterUs, 0);
+      }
       cost.stages.push_back(measureStage(stage, setting));
       token.weightBytes += cost.stages.back().weightBytes();
       token.stateBytes += cost.stages.back().stateBytes;

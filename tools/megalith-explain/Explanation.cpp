@@ -54,7 +54,7 @@ public:
     result.calibrated = costs.calibrated;
     addPhases(result);
     addEdges(result);
-    addBarriers(result);
+    addSyncs(result);
     std::tie(result.lowerBound, result.chain) = longestChain(false);
     std::tie(result.lowerBoundCounters, result.chainCounters) =
         longestChain(true);
@@ -178,9 +178,9 @@ private:
               {earlier.op.getName().str(), later.op.getName().str(),
                describe(edge.later.resource), describe(edge.kind).str(),
                typeOf(edge), locationOf(edge.earlier.op->getLoc()),
-               consumerLocation(later, edge),
-               bytesOf(edge.later.resource), earlier.phase, later.phase,
-               between <= 1, between > 0 ? "barrier" : "counter"});
+               consumerLocation(later, edge), bytesOf(edge.later.resource),
+               earlier.phase, later.phase, between <= 1,
+               between > 0 ? "barrier" : "counter"});
         }
       }
   }
@@ -217,29 +217,63 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Barriers
+  // Synchronisation
   //===--------------------------------------------------------------------===//
 
-  void addBarriers(Explanation &result) {
+  void addSyncs(Explanation &result) {
+    result.barriers = result.counterWaits = 0;
     int64_t phase = -1;
     for (Operation &op : kernel.getBody().front()) {
-      if (auto at = dyn_cast<PhaseOp>(op))
+      if (auto at = dyn_cast<PhaseOp>(op)) {
         phase = at.getIndex();
-      if (!isa<GridBarrierOp>(op))
-        continue;
-      BarrierInfo barrier{int64_t(result.barriers.size()),
-                          phase,
-                          costs.waitAt(&LoadedCosts::barrierUs, 0) +
-                              costs.phase.lookup(kSkewKey),
-                          {},
-                          ""};
-      for (auto [index, edge] : llvm::enumerate(result.edges))
-        if (edge.tight && edge.coveredBy == "barrier" &&
-            edge.fromPhase <= phase && edge.toPhase > phase)
-          barrier.edges.push_back(index);
-      barrier.why = whyNotCheaper(result, barrier);
-      result.barriers.push_back(std::move(barrier));
+        for (StageOp stage : at.getBody().getOps<StageOp>())
+          for (WaitOp wait : stage.getBody().getOps<WaitOp>())
+            addCounter(result, stage, wait, phase);
+      }
+      if (isa<GridBarrierOp>(op))
+        addBarrier(result, phase);
     }
+  }
+
+  void addBarrier(Explanation &result, int64_t phase) {
+    SyncInfo barrier{"barrier",
+                     result.barriers++,
+                     phase,
+                     costs.waitAt(&LoadedCosts::barrierUs, 0) +
+                         costs.phase.lookup(kSkewKey),
+                     {},
+                     "",
+                     ""};
+    for (auto [index, edge] : llvm::enumerate(result.edges))
+      if (edge.tight && edge.coveredBy == "barrier" &&
+          edge.fromPhase <= phase && edge.toPhase > phase)
+        barrier.edges.push_back(index);
+    barrier.why = whyNotCheaper(result, barrier);
+    result.syncs.push_back(std::move(barrier));
+  }
+
+  void addCounter(Explanation &result, StageOp stage, WaitOp wait,
+                  int64_t phase) {
+    double us = costs.waitAt(&LoadedCosts::counterUs, 0);
+    double barrierUs =
+        costs.waitAt(&LoadedCosts::barrierUs, 0) + costs.phase.lookup(kSkewKey);
+    auto counters = wait.getCounters().getDefiningOp<CountersOp>();
+    SyncInfo counter{"counter",
+                     result.counterWaits++,
+                     phase,
+                     us,
+                     {},
+                     "",
+                     stage.getName().str(),
+                     int64_t(wait.getTarget()),
+                     counters ? int64_t(counters.getCount()) : 1};
+    for (auto [index, edge] : llvm::enumerate(result.edges))
+      if (edge.coveredBy == "counter" && edge.to == counter.stage)
+        counter.edges.push_back(index);
+    counter.why = formatv("a tile waits for {0} signals at one of {1} "
+                          "counters, {2:f2} us against a barrier's {3:f2}",
+                          counter.target, counter.count, us, barrierUs);
+    result.syncs.push_back(std::move(counter));
   }
 
   Placed *stageNamed(StringRef name) {
@@ -251,7 +285,7 @@ private:
 
   /// What a cheaper synchronisation would be, and what stands against it.
   std::string whyNotCheaper(const Explanation &result,
-                            const BarrierInfo &barrier) {
+                            const SyncInfo &barrier) {
     double counter = costs.waitAt(&LoadedCosts::counterUs, 0);
     // The widest of the edges decides.
     const EdgeInfo *wide = nullptr;

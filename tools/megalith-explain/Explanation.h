@@ -50,12 +50,17 @@ struct EdgeInfo {
   std::string coveredBy; ///< "barrier" or "counter"
 };
 
-/// A grid barrier.
-struct BarrierInfo {
-  int64_t index, afterPhase;
+/// A grid barrier, or a stage's wait for a set of counters.
+struct SyncInfo {
+  std::string kind; ///< "barrier" or "counter"
+  int64_t index;    ///< among those of its kind
+  int64_t phase;    ///< it stands behind, or in
   double predictedUs;
   std::vector<size_t> edges; ///< tight ones, indices into Explanation::edges
   std::string why;           ///< why it is not something cheaper
+  /// Counters only: who waits, for how many signals, at how many counters.
+  std::string stage;
+  int64_t target = 0, count = 0;
 };
 
 struct Explanation {
@@ -64,7 +69,8 @@ struct Explanation {
   bool calibrated;
   std::vector<PhaseInfo> phases;
   std::vector<EdgeInfo> edges;
-  std::vector<BarrierInfo> barriers;
+  std::vector<SyncInfo> syncs; ///< in the order in which they happen
+  int64_t barriers, counterWaits;
   /// Fewest barriers for these stages where only barriers order them, and where
   /// counters may order tile-local edges; each with a chain that proves it.
   int64_t lowerBound, lowerBoundCounters;

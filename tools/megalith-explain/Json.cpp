@@ -65,16 +65,23 @@ json::Object mega::explain::jsonOf(const Explanation &x) {
                                  {"consumer_location", edge.consumerLocation},
                                  {"covered_by", edge.coveredBy},
                                  {"tight", edge.tight}});
-  for (const BarrierInfo &barrier : x.barriers) {
+  for (const SyncInfo &sync : x.syncs) {
     json::Array covers;
-    for (size_t index : barrier.edges)
+    for (size_t index : sync.edges)
       covers.push_back(int64_t(index));
-    syncs.push_back(json::Object{{"kind", "barrier"},
-                                 {"index", barrier.index},
-                                 {"after_phase", barrier.afterPhase},
-                                 {"predicted_us", rounded(barrier.predictedUs)},
-                                 {"edges", std::move(covers)},
-                                 {"why", barrier.why}});
+    json::Object entry{
+        {"kind", sync.kind},
+        {"index", sync.index},
+        {sync.kind == "barrier" ? "after_phase" : "in_phase", sync.phase},
+        {"predicted_us", rounded(sync.predictedUs)},
+        {"edges", std::move(covers)},
+        {"why", sync.why}};
+    if (sync.kind == "counter") {
+      entry["stage"] = sync.stage;
+      entry["target"] = sync.target;
+      entry["count"] = sync.count;
+    }
+    syncs.push_back(std::move(entry));
   }
   json::Object object{
       {"format", "megalith-explain"},
@@ -85,7 +92,8 @@ json::Object mega::explain::jsonOf(const Explanation &x) {
       {"calibrated", x.calibrated},
       {"ctas", x.ctas},
       {"context", x.context},
-      {"barriers", int64_t(x.barriers.size())},
+      {"barriers", x.barriers},
+      {"counter_waits", x.counterWaits},
       {"lower_bound", x.lowerBound},
       {"lower_bound_chain", strings(x.chain)},
       {"lower_bound_counters", x.lowerBoundCounters},

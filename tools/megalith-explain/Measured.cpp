@@ -76,14 +76,16 @@ void readSpans(const json::Object &table, double gigahertz,
   auto &spans = measurement.spans;
   if (spans.empty())
     return;
+  std::vector<double> means; // begins of each phase, as the clocks stand
+  for (auto &row : spans) {
+    means.push_back(0);
+    for (auto [begin, end] : row)
+      means.back() += begin / double(row.size());
+  }
   for (size_t cta = 0; cta < spans.front().size(); ++cta) {
     std::vector<double> shifts;
-    for (auto &row : llvm::drop_begin(spans)) {
-      double mean = 0;
-      for (auto [begin, end] : row)
-        mean += begin / double(row.size());
+    for (auto [row, mean] : llvm::drop_begin(llvm::zip_equal(spans, means)))
       shifts.push_back(mean - row[cta].first);
-    }
     double shift = medianOf(shifts);
     for (auto &row : spans) {
       row[cta].first += shift;

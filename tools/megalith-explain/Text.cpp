@@ -37,19 +37,22 @@ static void printPhases(const Explanation &x, llvm::raw_ostream &os) {
     }
 }
 
-static void printBarriers(const Explanation &x, llvm::raw_ostream &os) {
-  for (const BarrierInfo &barrier : x.barriers) {
-    os << format("\nbarrier %lld after phase %lld, %.2f us\n",
-                 (long long)barrier.index, (long long)barrier.afterPhase,
-                 barrier.predictedUs);
-    for (size_t index : barrier.edges) {
+static void printSyncs(const Explanation &x, llvm::raw_ostream &os) {
+  for (const SyncInfo &sync : x.syncs) {
+    os << "\n" << sync.kind << " " << sync.index;
+    if (sync.kind == "barrier")
+      os << " after phase " << sync.phase;
+    else
+      os << " in phase " << sync.phase << ", before tiles of " << sync.stage;
+    os << format(", %.2f us\n", sync.predictedUs);
+    for (size_t index : sync.edges) {
       const EdgeInfo &edge = x.edges[index];
       os << "  " << edge.from << " -> " << edge.to << ": " << edge.kind
          << " of " << edge.resource << ", " << edge.bytes << " B, " << edge.type
          << " (" << edge.producerLocation << " -> " << edge.consumerLocation
          << ")\n";
     }
-    os << "  why: " << barrier.why << "\n";
+    os << "  why: " << sync.why << "\n";
   }
 }
 
@@ -82,11 +85,13 @@ void mega::explain::printText(const Explanation &x, llvm::raw_ostream &os) {
                  "the work of the phase in the middle\n",
                  100 * error->token, 100 * error->medianPhase);
   }
-  os << format("%zu grid barriers; at least %lld for these stages where only "
+  if (x.counterWaits != 0)
+    os << format("%lld waits for counters; ", (long long)x.counterWaits);
+  os << format("%lld grid barriers; at least %lld for these stages where only "
                "barriers order them\n",
-               x.barriers.size(), (long long)x.lowerBound);
+               (long long)x.barriers, (long long)x.lowerBound);
   printChain(x.chain, os);
   os << format("at least %lld if counters ordered what is tile-local\n",
                (long long)x.lowerBoundCounters);
-  printBarriers(x, os);
+  printSyncs(x, os);
 }

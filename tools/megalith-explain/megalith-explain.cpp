@@ -6,6 +6,7 @@
 #include "Formats.h"
 
 #include "Compile.h"
+#include "CompileOptions.h"
 #include "MachineChoice.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,6 +48,10 @@ cl::opt<Format> outputFormat(
 cl::opt<std::string> output("o", cl::init("-"),
                             cl::desc("output path (default: standard output)"),
                             cl::cat(category));
+cl::opt<std::string> optionsPath("options",
+                                 cl::desc("options file, as megalith-explore "
+                                          "writes it"),
+                                 cl::cat(category));
 cl::opt<int64_t> context("context", cl::init(2048),
                          cl::desc("rows in each cache (default 2048, or as "
                                   "measured)"),
@@ -126,8 +131,16 @@ static llvm::Error run(MLIRContext &mlirContext) {
   OwningOpRef<ModuleOp> block = parseBlock(input, mlirContext);
   if (!block)
     return llvm::createStringError("cannot read " + input);
+  CompileOptions options;
+  if (!optionsPath.empty()) {
+    auto read = readOptionsFile(optionsPath);
+    if (!read)
+      return read.takeError();
+    options = *read;
+  }
   FailureOr<CompiledKernel> kernel =
-      compileBlock(*block, choice->target, EmitterOptions());
+      compileBlock(*block, choice->target, options.emitter, options.schedule,
+                   options.stages);
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
 

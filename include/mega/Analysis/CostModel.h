@@ -36,7 +36,7 @@ struct PhaseCost {
   llvm::SmallVector<StageWork> stages; ///< in the phase's order
   llvm::SmallVector<double> amounts;   ///< of each term
   double workUs = 0;
-  double syncUs = 0; ///< of what stands behind it
+  double syncUs = 0; ///< of counters in it and of what stands behind it
 
   int64_t weightBytes() const;
   double waveEfficiency() const; ///< weighted by bytes
@@ -46,6 +46,7 @@ struct PhaseCost {
 struct TokenCost {
   llvm::SmallVector<PhaseCost> phases;
   int64_t barriers = 0;
+  int64_t counterWaits = 0; ///< stages that wait for counters
   double totalUs = 0;
   int64_t weightBytes = 0, stateBytes = 0, cacheBytes = 0;
   double rooflineUs = 0;
