@@ -4,6 +4,7 @@
 
 #include "Explanation.h"
 
+#include "mega/Analysis/Certificate.h"
 #include "mega/Analysis/StageAccess.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -55,7 +56,7 @@ public:
     addPhases(result);
     addEdges(result);
     addSyncs(result);
-    std::tie(result.lowerBound, result.chain) = longestChain(false);
+    std::tie(result.lowerBound, result.chain) = certificate();
     std::tie(result.lowerBoundCounters, result.chainCounters) =
         longestChain(true);
     result.weightBytes = cost.weightBytes;
@@ -185,6 +186,18 @@ private:
       }
   }
 
+  /// The scheduler's own proof, if it chose the schedule; else the longest
+  /// chain.
+  std::pair<int64_t, std::vector<std::string>> certificate() {
+    auto links = kernel->getAttrOfType<ArrayAttr>(kBarrierChainAttrName);
+    if (!links)
+      return longestChain(false);
+    std::vector<std::string> chain;
+    for (auto link : links.getAsRange<StringAttr>())
+      chain.push_back(link.getValue().str());
+    return {int64_t(chain.size()), chain};
+  }
+
   /// The longest chain of stages that must not overlap: how many edges it has,
   /// and what they are. With `counters`, tile-local edges cost nothing.
   std::pair<int64_t, std::vector<std::string>> longestChain(bool counters) {
@@ -210,8 +223,11 @@ private:
         most = value;
       }
     std::vector<std::string> chain;
-    for (int64_t at = last; at >= 0; at = before[at])
-      chain.push_back(placed[at].op.getName().str());
+    for (int64_t at = last; at >= 0 && before[at] >= 0; at = before[at])
+      if (length[at] > length[before[at]])
+        chain.push_back(
+            (placed[before[at]].op.getName() + " -> " + placed[at].op.getName())
+                .str());
     std::reverse(chain.begin(), chain.end());
     return {most, chain};
   }

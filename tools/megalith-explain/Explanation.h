@@ -71,8 +71,9 @@ struct Explanation {
   std::vector<EdgeInfo> edges;
   std::vector<SyncInfo> syncs; ///< in the order in which they happen
   int64_t barriers, counterWaits;
-  /// Fewest barriers for these stages where only barriers order them, and where
-  /// counters may order tile-local edges; each with a chain that proves it.
+  /// Fewest barriers for these stages with the schedule's means, and if counters
+  /// ordered every tile-local edge; each with the chain of dependences that
+  /// proves it, one for each barrier.
   int64_t lowerBound, lowerBoundCounters;
   std::vector<std::string> chain, chainCounters;
   int64_t weightBytes, stateBytes, cacheBytes, cacheBytesPerToken;

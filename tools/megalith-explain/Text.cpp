@@ -58,9 +58,9 @@ static void printSyncs(const Explanation &x, llvm::raw_ostream &os) {
 
 static void printChain(llvm::ArrayRef<std::string> chain,
                        llvm::raw_ostream &os) {
-  os << "  chain: ";
-  llvm::interleave(chain, os, " -> ");
-  os << "\n";
+  os << "  because each of these needs one, after the one before:\n";
+  for (const std::string &link : chain)
+    os << "    " << link << "\n";
 }
 
 void mega::explain::printText(const Explanation &x, llvm::raw_ostream &os) {
@@ -87,11 +87,11 @@ void mega::explain::printText(const Explanation &x, llvm::raw_ostream &os) {
   }
   if (x.counterWaits != 0)
     os << format("%lld waits for counters; ", (long long)x.counterWaits);
-  os << format("%lld grid barriers; at least %lld for these stages where only "
-               "barriers order them\n",
+  os << format("%lld grid barriers; at least %lld for these stages with "
+               "what may order them\n",
                (long long)x.barriers, (long long)x.lowerBound);
-  printChain(x.chain, os);
-  os << format("at least %lld if counters ordered what is tile-local\n",
+  os << format("at least %lld if counters ordered all that is tile-local\n",
                (long long)x.lowerBoundCounters);
+  printChain(x.chain, os);
   printSyncs(x, os);
 }
