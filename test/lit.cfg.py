@@ -31,8 +31,10 @@ llvm_config.add_tool_substitutions(
         ToolSubst(name, unresolved="ignore")
         for name in (
             "megalith-opt",
+            "megalith-bench",
             "megalith-translate",
             "megalith-explain",
+            "megalith-explore",
             "megalith-run",
             "megalith-audit",
             "megalithc",

@@ -56,17 +56,24 @@ llvm::Expected<TargetAttr> mega::parseMachine(MLIRContext *context,
   return target;
 }
 
-llvm::Expected<TargetAttr> mega::builtinMachine(MLIRContext *context,
-                                                StringRef arch) {
+llvm::Expected<StringRef> mega::builtinMachineText(StringRef arch) {
   std::string known;
   for (auto [file, text] : mega::detail::machineFiles()) {
     StringRef name(file.data(), file.size());
     name.consume_back(".json");
     if (name == arch)
-      return parseMachine(context, StringRef(text.data(), text.size()), name);
+      return StringRef(text.data(), text.size());
     known += (known.empty() ? "" : ", ") + name.str();
   }
   return llvm::createStringError("arch '" + arch.str() +
                                  "' has no machine file, expected one of " +
                                  known);
+}
+
+llvm::Expected<TargetAttr> mega::builtinMachine(MLIRContext *context,
+                                                StringRef arch) {
+  llvm::Expected<StringRef> text = builtinMachineText(arch);
+  if (!text)
+    return text.takeError();
+  return parseMachine(context, *text, arch);
 }

@@ -26,10 +26,6 @@ using namespace mega;
 
 namespace {
 
-/// A tile list that keeps fewer of the grid's CTAs busy than this is worth
-/// dividing along its reduction axis.
-constexpr double kWantedWaveEfficiency = 0.9;
-
 /// Share of CTA time in which `tiles` equal tiles keep `ctas` CTAs busy.
 double waveEfficiency(int64_t tiles, int64_t ctas) {
   return double(tiles) / double(llvm::divideCeil(tiles, ctas) * ctas);
@@ -83,7 +79,8 @@ struct PlannedStage {
 
 class StagePlan {
 public:
-  StagePlan(BlockOp block, TargetAttr target) : block(block), target(target) {
+  StagePlan(BlockOp block, TargetAttr target, const StageOptions &options)
+      : block(block), target(target), options(options) {
     insertElementwiseAnchors();
     collectAnchors();
     chooseSplits();
@@ -197,9 +194,10 @@ private:
       if (auto linear = dyn_cast<LinearOp>(op)) {
         SmallVector<int64_t> &candidates = linearStages[linear.getX()];
         auto it = llvm::find_if(candidates, [&](int64_t candidate) {
-          return llvm::all_of(stages[candidate].anchors, [&](Operation *other) {
-            return shareUnits(linear, cast<LinearOp>(other));
-          });
+          return options.joinLinears &&
+                 llvm::all_of(stages[candidate].anchors, [&](Operation *other) {
+                   return shareUnits(linear, cast<LinearOp>(other));
+                 });
         });
         if (it == candidates.end()) {
           candidates.push_back(index);
@@ -243,7 +241,7 @@ private:
       return true;
     return !needsComplete(op->getResult(0)) &&
            waveEfficiency(anchor.getTileCount(), target.getCtas()) <
-               kWantedWaveEfficiency;
+               options.splitBelow;
   }
 
   /// A stage splits as a whole, so that its CTAs walk one list.
@@ -260,7 +258,7 @@ private:
       bool latent = isa<LatentValueOp>(stage.anchors.front());
       if (!all || tiles == 0 ||
           (!latent &&
-           waveEfficiency(tiles, target.getCtas()) >= kWantedWaveEfficiency))
+           waveEfficiency(tiles, target.getCtas()) >= options.splitBelow))
         continue;
       for (Operation *anchor : stage.anchors)
         if (cast<AnchorOpInterface>(anchor).canSplit())
@@ -376,13 +374,15 @@ private:
       bool reused = llvm::any_of(users, [&](int64_t user) {
         return stages[user].level > stages[first].level;
       });
-      if (reused || (router && router.getProbeAttr()))
+      if ((reused && options.publishReused) ||
+          (router && router.getProbeAttr()))
         publishers[op] = first;
     }
   }
 
   BlockOp block;
   TargetAttr target;
+  StageOptions options;
   SmallVector<PlannedStage> stages;
   DenseMap<Operation *, int64_t> stageOf;
   DenseMap<Operation *, int64_t> publishers;
@@ -481,9 +481,9 @@ private:
          plan.getStages()[plan.producerOf(anchor->getResult(0))].anchors)
       if (plan.isSplit(other))
         tiles += cast<AnchorOpInterface>(other).getTileCount();
-    return std::min<int64_t>(llvm::divideCeil(target.getCtas(), tiles) + 1,
-                             cast<AnchorOpInterface>(anchor)
-                                 .getReductionSteps());
+    return std::min<int64_t>(
+        llvm::divideCeil(target.getCtas(), tiles) + 1,
+        cast<AnchorOpInterface>(anchor).getReductionSteps());
   }
 
   bool isSplitResult(Value value) const {
@@ -644,7 +644,7 @@ struct FormStagesPass : public mega::impl::FormStagesPassBase<FormStagesPass> {
     ModuleOp module = getOperation();
     auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
     for (BlockOp block : llvm::make_early_inc_range(module.getOps<BlockOp>())) {
-      StagePlan plan(block, target);
+      StagePlan plan(block, target, {splitBelow, joinLinears, publishReused});
       ProgramBuilder(block, plan, target).build();
     }
   }

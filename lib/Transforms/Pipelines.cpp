@@ -10,13 +10,14 @@
 using namespace mlir;
 
 /// Level 0 to 1: what becomes which stages.
-static void buildStages(OpPassManager &pm) {
+static void buildStages(OpPassManager &pm, const mega::StageOptions &options) {
   // Refuse early, while locations still point at the user's own text.
   pm.addPass(mega::createVerifyBlockPass());
   // Experts and latent attention need results of one stage in the next.
   pm.addPass(mega::createDecomposePass());
   // Fusion decides what is published, so it comes before any address or order.
-  pm.addPass(mega::createFormStagesPass());
+  pm.addPass(mega::createFormStagesPass(
+      {options.splitBelow, options.joinLinears, options.publishReused}));
   // Tiles and access relations are functions of the stages alone.
   pm.addPass(mega::createPartitionPass());
   pm.addPass(mega::createVerifyStagesPass());
@@ -43,9 +44,10 @@ static void buildKernel(OpPassManager &pm) {
   pm.addPass(mega::createVerifyKernelPass());
 }
 
-void mega::buildPipeline(OpPassManager &pm, const ScheduleOptions &options) {
-  buildStages(pm);
-  buildSchedule(pm, options);
+void mega::buildPipeline(OpPassManager &pm, const ScheduleOptions &schedule,
+                         const StageOptions &stages) {
+  buildStages(pm, stages);
+  buildSchedule(pm, schedule);
   buildKernel(pm);
 }
 

@@ -16,13 +16,14 @@ OwningOpRef<ModuleOp> mega::parseBlock(StringRef path, MLIRContext &context) {
 
 FailureOr<CompiledKernel> mega::compileBlock(ModuleOp block, TargetAttr target,
                                              const EmitterOptions &options,
-                                             const ScheduleOptions &schedule) {
+                                             const ScheduleOptions &schedule,
+                                             const StageOptions &stages) {
   CompiledKernel result;
   result.relaxations = collectRelaxations(block);
   result.module = block.clone();
   (*result.module)->setAttr(kTargetAttrName, target);
   PassManager pm(block.getContext());
-  buildPipeline(pm, schedule);
+  buildPipeline(pm, schedule, stages);
   if (failed(pm.run(*result.module)))
     return failure();
   result.kernel = *result.module->getOps<KernelOp>().begin();

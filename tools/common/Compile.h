@@ -33,10 +33,9 @@ mlir::OwningOpRef<mlir::ModuleOp> parseBlock(llvm::StringRef path,
                                              mlir::MLIRContext &context);
 
 /// Lowers a copy of `block` for `target` and emits it; errors are diagnostics.
-mlir::FailureOr<CompiledKernel>
-compileBlock(mlir::ModuleOp block, TargetAttr target,
-             const EmitterOptions &options,
-             const ScheduleOptions &schedule = {});
+mlir::FailureOr<CompiledKernel> compileBlock(
+    mlir::ModuleOp block, TargetAttr target, const EmitterOptions &options,
+    const ScheduleOptions &schedule = {}, const StageOptions &stages = {});
 
 } // namespace mega
 

@@ -4,6 +4,7 @@
 /// a torch module or the lowered IR out.
 
 #include "Compile.h"
+#include "CompileOptions.h"
 #include "Output.h"
 #include "TorchFolder.h"
 
@@ -61,6 +62,11 @@ cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
                    cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
                             cl::cat(category));
+cl::opt<std::string> optionsPath(
+    "options",
+    cl::desc("options file, as megalith-explore writes it; flags on the "
+             "command line come on top"),
+    cl::cat(category));
 cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
 cl::opt<Synchronization>
@@ -111,6 +117,32 @@ static llvm::Error writeTorch(ModuleOp block, CompiledKernel &kernel,
   return writeTorchFolder(
       output, block, llvm::sys::path::filename(input), kernel,
       llvm::SmallVector<std::string>(archs.begin(), archs.end()), *library);
+}
+
+/// The options file's choices under those of the command line.
+static llvm::Expected<CompileOptions> chooseOptions() {
+  CompileOptions options;
+  if (!optionsPath.empty()) {
+    auto read = readOptionsFile(optionsPath);
+    if (!read)
+      return read.takeError();
+    options = *read;
+  }
+  if (sync.getNumOccurrences() != 0)
+    options.schedule.sync = sync;
+  if (waitLimit.getNumOccurrences() != 0)
+    options.schedule.waitLimit = waitLimit;
+  if (prefetch.getNumOccurrences() != 0)
+    options.emitter.prefetchWeights = prefetch;
+  if (!ring.empty()) {
+    options.emitter.ring = parseRingShape(ring);
+    if (!options.emitter.ring)
+      return llvm::createStringError("--ring is '" + ring +
+                                     "', expected SLOTSxUNITS, each 1 to 4");
+  }
+  options.emitter.instrument = instrument;
+  options.schedule.file = schedule;
+  return options;
 }
 
 /// One target that all of `--arch` can run: the largest grid, the smallest
@@ -216,29 +248,12 @@ static llvm::Error writeOutput(ModuleOp block, CompiledKernel &kernel,
   return writeFile(output, program->image);
 }
 
-/// "SLOTSxUNITS", each 1 to 4: what UnitRing has parities for.
-static llvm::Expected<std::optional<RingShape>> parseRing(StringRef text) {
-  if (text.empty())
-    return std::nullopt;
-  auto [slots, units] = text.split('x');
-  RingShape shape{};
-  if (slots.getAsInteger(10, shape.slots) ||
-      units.getAsInteger(10, shape.units) || shape.slots < 1 ||
-      shape.slots > 4 || shape.units < 1 || shape.units > 4)
-    return llvm::createStringError("--ring is '" + text +
-                                   "', expected SLOTSxUNITS, each 1 to 4");
-  return shape;
-}
-
 static llvm::Error run(MLIRContext &context, const char *argv0) {
   if (llvm::Error error = checkPtxArchs())
     return error;
   if (!runtimeLibrary.empty() && emit != Emit::Torch)
     return llvm::createStringError(
         "--runtime-library is for --emit=torch only");
-  auto shape = parseRing(ring);
-  if (!shape)
-    return shape.takeError();
   if (!schedule.empty() &&
       (sync.getNumOccurrences() || waitLimit.getNumOccurrences()))
     return llvm::createStringError(
@@ -247,13 +262,15 @@ static llvm::Error run(MLIRContext &context, const char *argv0) {
   auto target = chooseTarget(context);
   if (!target)
     return target.takeError();
+  auto options = chooseOptions();
+  if (!options)
+    return options.takeError();
   OwningOpRef<ModuleOp> block = parseBlock(input, context);
   // Diagnostics have said what is wrong.
   if (!block)
     return llvm::createStringError("cannot read " + input);
   FailureOr<CompiledKernel> kernel = compileBlock(
-      *block, *target, EmitterOptions{prefetch, instrument, *shape},
-      ScheduleOptions{sync, waitLimit, schedule});
+      *block, *target, options->emitter, options->schedule, options->stages);
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
   if (printPhases)

@@ -29,6 +29,16 @@ struct ScheduleOptions {
   std::string file;
 };
 
+/// What may become one stage, and what is computed twice.
+struct StageOptions {
+  /// Anchors whose tiles keep less than this share of the grid busy are split.
+  double splitBelow = 0.9;
+  /// Linears of one operand share a stage.
+  bool joinLinears = true;
+  /// Publish prologue values that later stages need again.
+  bool publishReused = true;
+};
+
 #define GEN_PASS_DECL
 #include "mega/Transforms/Passes.h.inc"
 
@@ -37,7 +47,8 @@ struct ScheduleOptions {
 
 /// Level 0 to level 3. The module must carry `mega.target`.
 void buildPipeline(mlir::OpPassManager &pm,
-                   const ScheduleOptions &options = {});
+                   const ScheduleOptions &schedule = {},
+                   const StageOptions &stages = {});
 
 /// Registers `buildPipeline` as `-mega-pipeline`.
 void registerPipelines();

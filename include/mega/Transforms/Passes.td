@@ -44,6 +44,15 @@ def FormStagesPass : Pass<"mega-form-stages", "::mlir::ModuleOp"> {
     4. What remains is recomputed by every CTA of the stages that read it; the
        earliest such stage publishes it if a later one needs it again.
   }];
+  let options = [
+    Option<"splitBelow", "split-below", "double", "0.9",
+           "split anchors whose tiles keep less of the grid busy">,
+    Option<"joinLinears", "join-linears", "bool", "true",
+           "linears of one operand share a stage">,
+    Option<"publishReused", "publish-reused", "bool", "true",
+           "publish what later stages need again; otherwise they compute it "
+           "again">
+  ];
 }
 
 //===----------------------------------------------------------------------===//

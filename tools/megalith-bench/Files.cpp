@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Whole files.
+
+#include "Files.h"
+
+#include "Gpu.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <unistd.h>
+
+using namespace megalith::bench;
+
+std::string megalith::bench::readWholeFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file)
+    throw BenchError(fmt::format("cannot read '{}'", path));
+  return text;
+}
+
+void megalith::bench::writeWholeFile(const std::string &path,
+                                     const std::string &text) {
+  if (path == "-") {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (std::fflush(stdout) != 0)
+      throw BenchError("cannot write to standard output");
+    return;
+  }
+  std::string beside = fmt::format("{}.{}.tmp", path, ::getpid());
+  {
+    std::ofstream file(beside, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) {
+      std::remove(beside.c_str());
+      throw BenchError(fmt::format("cannot write '{}'", path));
+    }
+  }
+  if (std::rename(beside.c_str(), path.c_str()) != 0) {
+    std::remove(beside.c_str());
+    throw BenchError(fmt::format("cannot write '{}'", path));
+  }
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Whole files.
+
+#ifndef MEGALITH_TOOLS_BENCH_FILES_H
+#define MEGALITH_TOOLS_BENCH_FILES_H
+
+#include <string>
+
+namespace megalith::bench {
+
+/// Throws BenchError.
+std::string readWholeFile(const std::string &path);
+
+/// Writes beside the target and renames, so that the file appears whole; "-" is
+/// standard output. Throws BenchError.
+void writeWholeFile(const std::string &path, const std::string &text);
+
+} // namespace megalith::bench
+
+#endif // MEGALITH_TOOLS_BENCH_FILES_H

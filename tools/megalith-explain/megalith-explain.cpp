@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Explains a block's schedule: what runs when, how long it should take, what
+/// every synchronisation is for.
+
+#include "Formats.h"
+
+#include "Compile.h"
+#include "CompileOptions.h"
+#include "MachineChoice.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace mega;
+namespace cl = llvm::cl;
+
+namespace {
+enum class Format { Text, Json, Html, Trace };
+
+cl::OptionCategory category("megalith-explain options");
+cl::opt<std::string> input(cl::Positional, cl::Required,
+                           cl::desc("<block.mlir>"), cl::cat(category));
+cl::opt<std::string> arch("arch", cl::init("sm_90a"),
+                          cl::desc("architecture (default sm_90a)"),
+                          cl::cat(category));
+cl::opt<std::string> machine("machine",
+                             cl::desc("machine file (JSON) instead of the "
+                                      "shipped one for --arch"),
+                             cl::cat(category));
+cl::opt<Format> outputFormat(
+    "format", cl::desc("what to write"), cl::init(Format::Text),
+    cl::values(clEnumValN(Format::Text, "text", "tables (default)"),
+               clEnumValN(Format::Json, "json", "all of it, for programs"),
+               clEnumValN(Format::Html, "html", "one self-contained page"),
+               clEnumValN(Format::Trace, "trace",
+                          "trace events, for Perfetto")),
+    cl::cat(category));
+cl::opt<std::string> output("o", cl::init("-"),
+                            cl::desc("output path (default: standard output)"),
+                            cl::cat(category));
+cl::opt<std::string> optionsPath("options",
+                                 cl::desc("options file, as megalith-explore "
+                                          "writes it"),
+                                 cl::cat(category));
+cl::opt<int64_t> context("context", cl::init(2048),
+                         cl::desc("rows in each cache (default 2048, or as "
+                                  "measured)"),
+                         cl::cat(category));
+cl::opt<std::string> measured("measured",
+                              cl::desc("what megalith-bench --json wrote for "
+                                       "this block"),
+                              cl::cat(category));
+cl::opt<std::string> fit("fit",
+                         cl::desc("write the machine file again, its "
+                                  "coefficients fitted to --measured"),
+                         cl::cat(category));
+} // namespace
+
+static llvm::Error writeText(StringRef path, StringRef text) {
+  if (path == "-") {
+    llvm::outs() << text;
+    return llvm::Error::success();
+  }
+  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+    os << text;
+    return llvm::Error::success();
+  });
+}
+
+/// The machine file with other coefficients; all else stays byte for byte.
+static llvm::Error writeFit(StringRef text, const llvm::StringMap<double> &fit,
+                            StringRef path) {
+  // The text was parsed before: the object is there, and holds numbers only.
+  size_t begin = text.find('{', text.find("\"phase\"", text.find("\"costs\"")));
+  size_t end = text.find('}', begin);
+  std::string coefficients;
+  llvm::raw_string_ostream os(coefficients);
+  auto add = [&](StringRef key) {
+    os << (coefficients.empty() ? "" : ", ") << '"' << key
+       << "\": " << llvm::format("%.5g", fit.lookup(key));
+  };
+  for (const CostTerm &term : costTerms())
+    add(term.key);
+  add(kSkewKey);
+  return writeText(
+      path,
+      (text.take_front(begin + 1) + coefficients + text.drop_front(end)).str());
+}
+
+static std::string render(const explain::Explanation &explanation) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  switch (outputFormat) {
+  case Format::Text:
+    explain::printText(explanation, os);
+    break;
+  case Format::Json:
+    os << llvm::formatv("{0:2}\n",
+                        llvm::json::Value(explain::jsonOf(explanation)));
+    break;
+  case Format::Html:
+    explain::printHtml(explanation, os);
+    break;
+  case Format::Trace:
+    os << llvm::formatv("{0}\n",
+                        llvm::json::Value(explain::traceOf(explanation)));
+    break;
+  }
+  return text;
+}
+
+static llvm::Error run(MLIRContext &mlirContext) {
+  if (context < 0)
+    return llvm::createStringError("--context is " + std::to_string(context) +
+                                   ", expected 0 or more");
+  if (!fit.empty() && measured.empty())
+    return llvm::createStringError("--fit is given without --measured");
+  auto choice = chooseMachine(mlirContext, arch, machine);
+  if (!choice)
+    return choice.takeError();
+  OwningOpRef<ModuleOp> block = parseBlock(input, mlirContext);
+  if (!block)
+    return llvm::createStringError("cannot read " + input);
+  CompileOptions options;
+  if (!optionsPath.empty()) {
+    auto read = readOptionsFile(optionsPath);
+    if (!read)
+      return read.takeError();
+    options = *read;
+  }
+  FailureOr<CompiledKernel> kernel =
+      compileBlock(*block, choice->target, options.emitter, options.schedule,
+                   options.stages);
+  if (failed(kernel))
+    return llvm::createStringError("cannot compile " + input);
+
+  WorkSetting setting{choice->target.getCtas(), context};
+  std::optional<explain::Measurement> measurement;
+  if (!measured.empty()) {
+    std::vector<std::vector<std::string>> stages;
+    for (PhaseOp phase : kernel->kernel.getBody().getOps<PhaseOp>()) {
+      auto &names = stages.emplace_back();
+      for (StageOp stage : phase.getBody().getOps<StageOp>())
+        names.push_back(stage.getName().str());
+    }
+    auto read =
+        explain::readMeasurement(measured, kernel->kernel.getSymName(), stages);
+    if (!read)
+      return read.takeError();
+    measurement = std::move(*read);
+    if (context.getNumOccurrences() != 0 && context != measurement->context)
+      return llvm::createStringError(
+          "--context is " + std::to_string(context) + ", expected " +
+          std::to_string(measurement->context) + ", at which " + measured +
+          " was measured");
+    setting.context = measurement->context;
+  }
+  if (!fit.empty()) {
+    std::vector<double> work;
+    double wait = 0;
+    for (const explain::MeasuredPhase &phase : measurement->phases) {
+      work.push_back(phase.workUs);
+      wait += phase.waitUs;
+    }
+    TokenCost cost = predict(kernel->kernel, choice->costs, setting);
+    auto fitted = fitPhaseCosts(cost, work, choice->costs);
+    if (cost.barriers > 0)
+      fitted[kSkewKey] = std::max(
+          0.0,
+          std::round(100 * (wait / double(cost.barriers) -
+                            choice->costs.waitAt(&LoadedCosts::barrierUs, 0))) /
+              100);
+    choice->costs.phase = fitted;
+    if (llvm::Error error = writeFit(choice->text, fitted, fit))
+      return error;
+  }
+  explain::Explanation explanation = explain::explain(
+      kernel->kernel, choice->costs, setting, std::move(measurement));
+  explanation.machine = machine.empty() ? arch : machine;
+  return writeText(output, render(explanation));
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv,
+                              "Megalith: explains a block's schedule\n");
+  DialectRegistry registry;
+  registry.insert<MegaDialect, arith::ArithDialect, math::MathDialect>();
+  MLIRContext mlirContext(registry);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &mlirContext);
+  mlirContext.printOpOnDiagnostic(false);
+  if (llvm::Error error = run(mlirContext)) {
+    llvm::WithColor::error(llvm::errs(), "megalith-explain")
+        << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  }
+  return 0;
+}
