@@ -142,9 +142,9 @@ TEST(Counters, ResetsAreOrdered) {
 /// Mutants that change nothing, with the reason.
 const std::set<std::string> equivalent = {
     // Grid barriers, or a launch's end, order a reset and all else.
-    "cta-for-gpu reset #1",
+    "cta-for-gpu Counter::reset #1",
     // Only the thread that arrives has touched what the resets touch.
-    "drop-syncthreads arriveAndWait #1",
+    "drop-syncthreads GridBarrier::arriveAndWait #1",
 };
 
 TEST(Counters, EveryMutantIsCaught) {

@@ -46,6 +46,8 @@ private:
   size_t fence() const { return text.find("#endif // MEGA_HOST_IDIOMS"); }
   /// The function whose text holds position `at`.
   std::string functionAt(size_t at) const;
+  /// The idiom's struct whose text holds position `at`; may be empty.
+  std::string structAt(size_t at) const;
   /// Whether the kernel uses the function that holds position `at`.
   bool isCalled(const std::string &function, size_t at) const;
   void add(const std::string &kind, size_t at, const std::string &mutated);
@@ -78,9 +80,23 @@ std::string Collector::functionAt(size_t at) const {
   return text.substr(begin, open - begin);
 }
 
+std::string Collector::structAt(size_t at) const {
+  const std::string opens = "struct ", closes = "\n};";
+  const size_t begin = text.rfind(opens, at), end = text.rfind(closes, at);
+  if (at >= fence() || begin == std::string::npos ||
+      (end != std::string::npos && end > begin))
+    return "";
+  const size_t name = begin + opens.size();
+  return text.substr(name, text.find(' ', name) - name);
+}
+
 bool Collector::isCalled(const std::string &function, size_t at) const {
   if (function == "kernel")
     return true;
+  // Others of that name may be called.
+  if (const std::string type = structAt(at);
+      !type.empty() && text.find(type, fence()) == std::string::npos)
+    return false;
   // Behind the idioms there is also the definition of what stands there.
   size_t needed = at < fence() ? 1 : 2;
   for (size_t found = text.find(function, fence()); found != std::string::npos;
@@ -97,7 +113,9 @@ void Collector::add(const std::string &kind, size_t at,
   const std::string function = functionAt(at);
   if (!isCalled(function, at))
     return;
-  std::string name = kind + " " + withoutNumber(function);
+  const std::string type = structAt(at);
+  std::string name =
+      kind + " " + (type.empty() ? "" : type + "::") + withoutNumber(function);
   name += " #" + std::to_string(++numbers[name]);
   mutants.push_back({name, mutated, {}});
 }
