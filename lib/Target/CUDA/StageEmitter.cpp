@@ -200,6 +200,7 @@ void StageEmitter::shareAsActivation(Value value) {
   sync();
   ElementExpr expression = values[value].at;
   PrologueValue &home = declareActivation(value);
+  home.shifted = true; // written element by element, not piece by piece
   os << "#pragma unroll\n  for (int i = threadIdx.x; i < " << home.length
      << "; i += " << model.threads() << ")\n    " << home.shared << ".set(i, ";
   if (row == padded)
@@ -626,6 +627,7 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
   sync();
   ElementExpr input = values[x].at;
   PrologueValue &out = declareActivation(op.getResult());
+  out.shifted = true; // written by other threads than take its pieces
   int64_t padded = out.length / rows;
   // A warp a row.
   os << "  for (int row = threadIdx.x / 32; row < " << rows
