@@ -10,6 +10,7 @@ in this folder were written by this script (see examples/README.md).
 """
 
 import argparse
+import re
 
 SILU = """\
       %one = arith.constant 1.0 : f32
@@ -210,23 +211,74 @@ def block(args):
                      for line in lines) + "\n"
 
 
+def count(text):
+    """An integer of 1 or more, in a sane range."""
+    value = int(text)
+    if not 1 <= value <= 1 << 24:
+        raise argparse.ArgumentTypeError(f"is {value}, expected 1 to 2^24")
+    return value
+
+
+def number(text):
+    """A finite positive float, as it was typed."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(
+            f"is '{text}', expected a finite number above 0")
+    # MLIR's float literals have a point.
+    if not re.fullmatch(r"[0-9]+\.[0-9]*([eE][-+]?[0-9]+)?", text):
+        raise argparse.ArgumentTypeError(
+            f"is '{text}', expected it written like 1.0e-6")
+    return text
+
+
+def problem(a):
+    """What is wrong with sizes that are right one by one, or None."""
+    if not a.pattern or set(a.pattern) - set("KM"):
+        return f"pattern has '{a.pattern}', expected letters K and M"
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", a.name):
+        return f"name is '{a.name}', expected letters, digits and _"
+    if "\n" in a.comment:
+        return "comment has several lines, expected one"
+    if a.group not in (32, 64) and a.group % 128 != 0:
+        return f"group is {a.group}, expected 32, 64 or a multiple of 128"
+    if a.top_k > a.experts:
+        return f"top-k is {a.top_k}, expected at most the {a.experts} experts"
+    inputs = {"hidden": a.hidden, "inter": a.inter}
+    if "K" in a.pattern:
+        if a.taps < 2:
+            return f"taps is {a.taps}, expected 2 or more"
+        inputs["kda-heads * kda-dim"] = a.kda_heads * a.kda_dim
+    if "M" in a.pattern:
+        if a.qk_rope % 2 != 0:
+            return f"qk-rope is {a.qk_rope}, expected an even number"
+        inputs["kv-lora"] = a.kv_lora
+        inputs["mla-heads * v-head"] = a.mla_heads * a.v_head
+    for name, value in inputs.items():
+        if value % a.group != 0:
+            return f"{name} is {value}, expected a multiple of group {a.group}"
+    return None
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for flag, default in (("hidden", 2304), ("kda-heads", 32),
                           ("kda-dim", 128), ("taps", 4), ("mla-heads", 32),
                           ("kv-lora", 512), ("qk-nope", 128), ("qk-rope", 64),
                           ("v-head", 128), ("experts", 64), ("top-k", 8),
-                          ("shared", 1), ("inter", 1024), ("group", 128)):
-        p.add_argument(f"--{flag}", type=int, default=default)
+                          ("inter", 1024), ("group", 128)):
+        p.add_argument(f"--{flag}", type=count, default=default)
+    p.add_argument("--shared", type=lambda text: int(text) and count(text),
+                   default=1, help="shared experts; 0 for none")
     p.add_argument("--pattern", default="KKKM", help="layers, K or M each")
     p.add_argument("--name", default="motif")
     p.add_argument("--comment", default="")
-    p.add_argument("--scale", default="2.446")
-    p.add_argument("--theta", default="10000.0")
-    p.add_argument("--eps", default="1.0e-6")
+    p.add_argument("--scale", type=number, default="2.446")
+    p.add_argument("--theta", type=number, default="10000.0")
+    p.add_argument("--eps", type=number, default="1.0e-6")
     args = p.parse_args()
-    if not args.pattern or set(args.pattern) - set("KM"):
-        p.error(f"pattern has '{args.pattern}', expected letters K and M")
+    if wrong := problem(args):
+        p.error(wrong)
     print(block(args), end="")
 
 

@@ -12,7 +12,7 @@ from lit.llvm.subst import ToolSubst
 config.name = "megalith"
 config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["golden", "gpu", "lib", "CMakeLists.txt"]
+config.excludes = ["golden", "gpu", "lib", "fuzz", "CMakeLists.txt"]
 
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.megalith_obj_root, "test")
@@ -36,6 +36,7 @@ llvm_config.add_tool_substitutions(
             "megalith-explain",
             "megalith-explore",
             "megalith-run",
+            "megalith-audit",
             "megalithc",
         )
     ],

@@ -65,7 +65,8 @@ AccessAttr readRelation(AnchorOpInterface anchor, Value value,
         int64_t strip = op.getTileExtent();
         int64_t heads = typeOf(op.getQ()).getDimSize(0);
         int64_t strips = op.getTileCount() / heads;
-        if (value == op.getV())
+        // A value that is the keys too is read by heads.
+        if (value == op.getV() && llvm::count(op->getOperands(), value) == 1)
           return access.range(local * strip, strip);
         return access.range(local.floorDiv(strips) * (count / heads),
                             count / heads);

@@ -41,8 +41,8 @@ static AllocOp placedAlloc(Resource resource) {
   return alloc && alloc.getOffset() ? alloc : AllocOp();
 }
 
-std::optional<IntegerRelation>
-mega::dependentTiles(const TileAccess &earlier, const TileAccess &later) {
+std::optional<IntegerRelation> mega::dependentTiles(const TileAccess &earlier,
+                                                    const TileAccess &later) {
   if (!earlier.isWrite && !later.isWrite)
     return std::nullopt;
   bool reuse = earlier.resource != later.resource;
@@ -112,16 +112,18 @@ void DependenceAnalysis::addPairs(const Stage &earlier, const Stage &later,
                                   bool carried) {
   for (const TileAccess &a : earlier.accesses)
     for (const TileAccess &b : later.accesses) {
-      // The caller's vectors are new in each step.
-      if (carried && isa<Value>(a.resource) &&
-          isa<BlockArgument>(cast<Value>(a.resource)))
+      // The caller's vectors are new in each step, and a buffer's contents.
+      auto buffer = dyn_cast<Value>(a.resource);
+      DependenceKind kind = kindOf(a, b);
+      if (carried && buffer &&
+          (isa<BlockArgument>(buffer) ||
+           kind == DependenceKind::ReadAfterWrite))
+        continue;
+      // Only bytes in common: what the later stage reads, another wrote.
+      if (a.resource != b.resource && kind == DependenceKind::ReadAfterWrite)
         continue;
       std::optional<IntegerRelation> tiles = dependentTiles(a, b);
       if (!tiles)
-        continue;
-      // Only bytes in common: what the later stage reads, another wrote.
-      DependenceKind kind = kindOf(a, b);
-      if (a.resource != b.resource && kind == DependenceKind::ReadAfterWrite)
         continue;
       dependences.push_back({earlier.op, later.op, &a, &b, kind,
                              EdgeShape::AllToAll, carried, std::move(*tiles)});

@@ -143,6 +143,29 @@ static json::Object scheduleOf(KernelOp kernel, const KernelFacts &facts) {
   return schedule;
 }
 
+/// The head of the workspace, before counters and buffers, belongs to the grid
+/// barrier. It and the counters live from launch to launch; buffers are scratch.
+static json::Object workspaceOf(KernelOp kernel, int64_t bytes) {
+  int64_t head = kernel.getWorkspaceBytes();
+  for (AllocOp alloc : kernel.getBody().getOps<AllocOp>())
+    head = std::min<int64_t>(head, *alloc.getOffset());
+  json::Array persistent;
+  for (CountersOp counters : kernel.getBody().getOps<CountersOp>()) {
+    int64_t offset = *counters.getOffset(), count = counters.getCount();
+    head = std::min(head, offset);
+    persistent.push_back(json::Object{{"offset", offset},
+                                      {"bytes", count * kCounterStride},
+                                      {"kind", "counters"},
+                                      {"name", counters.getName()},
+                                      {"count", count}});
+  }
+  if (head > 0)
+    persistent.insert(
+        persistent.begin(),
+        json::Object{{"offset", 0}, {"bytes", head}, {"kind", "grid_barrier"}});
+  return json::Object{{"bytes", bytes}, {"persistent", std::move(persistent)}};
+}
+
 /// Whether the output may lie where the input lies: nothing reads the input
 /// in the phase that writes the output, or later.
 static bool allowsInPlace(KernelOp kernel) {
@@ -207,7 +230,7 @@ json::Object mega::makeManifest(KernelOp kernel, const KernelFacts &facts,
       {"weight_bytes", int64_t(kernel.getWeightBytes())},
       {"packed", packedRegions(kernel)},
       {"states", std::move(states)},
-      {"workspace", json::Object{{"bytes", workspaceBytes}}},
+      {"workspace", workspaceOf(kernel, workspaceBytes)},
       {"probes", std::move(probes)},
       {"relaxations", std::move(relaxations)},
       {"launch", json::Object{{"threads", kernel.getTarget().getThreads()},

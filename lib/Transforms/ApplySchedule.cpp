@@ -131,8 +131,9 @@ private:
     }
     if (graph.countPhases() == 1)
       return later.op.emitOpError("'")
-             << to << "' waits for counters in the only phase, expected "
-                      "another in which they become 0";
+             << to
+             << "' waits for counters in the only phase, expected "
+                "another in which they become 0";
     edge->useCounters = true;
     return success();
   }

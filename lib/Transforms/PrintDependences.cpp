@@ -59,9 +59,10 @@ struct PrintDependencesPass
     for (Operation &op : getOperation().getBodyRegion().front()) {
       if (!isa<ProgramOp, KernelOp>(op))
         continue;
-      llvm::outs() << "dependences of "
-                   << cast<SymbolOpInterface>(op).getName() << "\n";
-      for (const Dependence &edge : DependenceAnalysis(&op).getDependences()) {
+      llvm::outs() << "dependences of " << cast<SymbolOpInterface>(op).getName()
+                   << "\n";
+      DependenceAnalysis analysis(&op);
+      for (const Dependence &edge : analysis.getDependences()) {
         llvm::outs() << "  ";
         print(edge, llvm::outs());
       }

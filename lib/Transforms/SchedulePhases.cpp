@@ -53,8 +53,8 @@ private:
     std::vector<StageNode> &nodes = graph.getNodes();
     for (StageNode &node : nodes)
       for (const StageEdge &edge : node.edges)
-        node.phase = std::max(node.phase,
-                              nodes[edge.earlier].phase + edge.needsBarrier);
+        node.phase =
+            std::max(node.phase, nodes[edge.earlier].phase + edge.needsBarrier);
   }
 
   /// Counters become 0 again in another phase than the one that uses them, so

@@ -143,11 +143,10 @@ void StageGraph::writeCounters(StageEdge &edge, StageNode &later) {
   Location loc = later.op.getLoc();
   OpBuilder builder(phases.front());
   std::string name = (earlier.getName() + " -> " + later.op.getName()).str();
-  Value set = CountersOp::create(builder, loc,
-                                 CountersType::get(builder.getContext()),
-                                 builder.getStringAttr(name),
-                                 builder.getI64IntegerAttr(plan.count),
-                                 IntegerAttr());
+  Value set =
+      CountersOp::create(builder, loc, CountersType::get(builder.getContext()),
+                         builder.getStringAttr(name),
+                         builder.getI64IntegerAttr(plan.count), IntegerAttr());
   builder.setInsertionPointToEnd(&earlier.getBody().front());
   for (const CounterEdge::Signal &signal : plan.signals)
     SignalOp::create(builder, AnchorOpInterface(signal.anchor)->getLoc(), set,

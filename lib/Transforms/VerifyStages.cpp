@@ -2,6 +2,7 @@
 /// \file
 /// The level-1 boundary: every stage is partitioned.
 
+#include "mega/Analysis/TileAccess.h"
 #include "mega/Transforms/Passes.h"
 
 namespace mega {
@@ -39,10 +40,19 @@ private:
       if (*stage.getTiles() == 0)
         return op->emitOpError("has 0 tiles, expected an anchor");
     }
-    bool transfer = isa<LoadOp, LoadSumOp, StoreOp>(op);
-    if (transfer && !op->hasAttrOfType<AccessAttr>("access"))
+    if (!isa<LoadOp, LoadSumOp, StoreOp>(op))
+      return success();
+    auto access = op->getAttrOfType<AccessAttr>("access");
+    if (!access)
       return op->emitOpError("has no access relation; -mega-partition should "
                              "have set it");
+    if (!op->getParentOfType<StageOp>().getTiles())
+      return success(); // of which the stage's own check will tell
+    // What the schedule is checked against must be what the code does.
+    AccessAttr wanted = deriveAccess(op);
+    if (access != wanted)
+      return op->emitOpError("has access relation ")
+             << access << ", expected " << wanted;
     return success();
   }
 };

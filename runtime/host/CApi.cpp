@@ -8,6 +8,8 @@
 #include "mega/runtime/Instance.h"
 #include "mega/runtime/Manifest.h"
 
+#include "mega/abi/Kernel.h"
+
 using namespace megalith;
 
 struct megalith_bundle {
@@ -91,9 +93,86 @@ std::string nameOf(const char *name) {
   return name;
 }
 
+/// The caller's tensor where it lies. INVALID_ARGUMENT if it cannot be one:
+/// checked before anything reads it.
+Tensor borrow(const std::string &name, const megalith_weight &weight) {
+  expectNotNull(weight.data, "data");
+  if (weight.rank < 0 || weight.rank > MEGALITH_MAX_RANK)
+    fail(MEGALITH_INVALID_ARGUMENT, "tensor {}: rank is {}, expected 0..{}",
+         quote(name), weight.rank, int(MEGALITH_MAX_RANK));
+  if (weight.rank > 0)
+    expectNotNull(weight.shape, "shape");
+  Tensor tensor;
+  tensor.dtype = fromC(weight.dtype);
+  tensor.shape.assign(weight.shape, weight.shape + weight.rank);
+  if (tensorBytes(tensor.dtype, tensor.shape) != weight.bytes)
+    fail(MEGALITH_INVALID_ARGUMENT,
+         "tensor {}: {} bytes do not fit {} of shape {}", quote(name),
+         weight.bytes, dtypeName(tensor.dtype), shapeText(tensor.shape));
+  tensor.data = static_cast<const uint8_t *>(weight.data);
+  tensor.bytes = weight.bytes;
+  return tensor;
+}
+
+/// Throws NOT_FOUND unless the manifest has the tensor.
+void expectTensor(const Manifest &manifest, const std::string &name) {
+  for (const WeightDesc &weight : manifest.weights)
+    for (const TensorDesc &tensor : weight.tensors)
+      if (tensor.name == name)
+        return;
+  fail(MEGALITH_NOT_FOUND, "block {} has no tensor {}", quote(manifest.block),
+       quote(name));
+}
+
 } // namespace
 
+static_assert(int(ImageOrigin::Cubin) == MEGALITH_ORIGIN_CUBIN &&
+              int(ImageOrigin::Ptx) == MEGALITH_ORIGIN_PTX &&
+              int(ImageOrigin::Compiled) == MEGALITH_ORIGIN_COMPILED &&
+              int(ImageOrigin::Cached) == MEGALITH_ORIGIN_CACHED);
+
+#define MEGALITH_TEXT_OF(value) #value
+#define MEGALITH_TEXT(value) MEGALITH_TEXT_OF(value)
+
 uint32_t megalith_version(void) { return MEGALITH_VERSION; }
+
+const char *megalith_version_string(void) {
+  return MEGALITH_TEXT(MEGALITH_VERSION_MAJOR) "." MEGALITH_TEXT(
+      MEGALITH_VERSION_MINOR) "." MEGALITH_TEXT(MEGALITH_VERSION_PATCH);
+}
+
+uint32_t megalith_bundle_format(void) { return MEGA_ABI_VERSION; }
+
+const char *megalith_status_name(megalith_status status) {
+  switch (status) {
+#define MEGALITH_NAME(value)                                                   \
+  case value:                                                                  \
+    return #value;
+    MEGALITH_NAME(MEGALITH_OK)
+    MEGALITH_NAME(MEGALITH_INVALID_ARGUMENT)
+    MEGALITH_NAME(MEGALITH_NOT_FOUND)
+    MEGALITH_NAME(MEGALITH_IO_ERROR)
+    MEGALITH_NAME(MEGALITH_BAD_FORMAT)
+    MEGALITH_NAME(MEGALITH_UNSUPPORTED_VERSION)
+    MEGALITH_NAME(MEGALITH_MISMATCH)
+    MEGALITH_NAME(MEGALITH_NO_DRIVER)
+    MEGALITH_NAME(MEGALITH_NO_KERNEL)
+    MEGALITH_NAME(MEGALITH_RESOURCE_LIMIT)
+    MEGALITH_NAME(MEGALITH_NOT_READY)
+    MEGALITH_NAME(MEGALITH_CAPACITY)
+    MEGALITH_NAME(MEGALITH_DRIVER_ERROR)
+    MEGALITH_NAME(MEGALITH_INTERNAL)
+    MEGALITH_NAME(MEGALITH_TIMEOUT)
+#undef MEGALITH_NAME
+  }
+  return "unknown status";
+}
+
+size_t megalith_dtype_bytes(megalith_dtype dtype) {
+  if (dtype < MEGALITH_U8 || dtype > MEGALITH_F32)
+    return 0;
+  return size_t(dtypeBits(DType(dtype)) / 8);
+}
 
 const char *megalith_last_error(void) { return lastError.c_str(); }
 
@@ -227,6 +306,34 @@ megalith_status megalith_instance_create(const megalith_bundle *bundle,
   });
 }
 
+megalith_status megalith_instance_share(const megalith_instance *instance,
+                                        int64_t cache_capacity_rows,
+                                        megalith_instance **shared) {
+  return call([&] {
+    expectNotNull(instance, "instance");
+    expectNotNull(shared, "shared");
+    *shared = new megalith_instance{
+        take(instance->instance->share(cache_capacity_rows))};
+  });
+}
+
+megalith_status megalith_instance_get_info(const megalith_instance *instance,
+                                           megalith_instance_info *info) {
+  return call([&] {
+    expectNotNull(instance, "instance");
+    expectNotNull(info, "info");
+    const Instance &source = *instance->instance;
+    const Manifest &manifest = source.bundle().manifest;
+    info->device_name = source.deviceName().c_str();
+    info->arch = source.arch().c_str();
+    info->device = source.device();
+    info->origin = megalith_origin(source.origin());
+    info->ctas = source.grid();
+    info->threads = manifest.threads;
+    info->shared_bytes = manifest.sharedBytes;
+  });
+}
+
 megalith_status megalith_instance_destroy(megalith_instance *instance) {
   return call([&] { delete instance; });
 }
@@ -238,21 +345,36 @@ megalith_status megalith_bind_weight(megalith_instance *instance,
   return call([&] {
     Instance &target = instanceOf(instance);
     std::string name = nameOf(tensor);
-    expectNotNull(data, "data");
-    if (rank < 0 || rank > MEGALITH_MAX_RANK)
-      fail(MEGALITH_INVALID_ARGUMENT, "tensor {}: rank is {}, expected 0..{}",
-           quote(name), rank, int(MEGALITH_MAX_RANK));
-    if (rank > 0)
-      expectNotNull(shape, "shape");
-    std::vector<int64_t> dims(shape, shape + rank);
-    // Before the copy, so that a wrong size cannot read past the caller's.
-    DType type = fromC(dtype);
-    std::optional<uint64_t> wanted = tensorBytes(type, dims);
-    if (wanted != bytes)
-      fail(MEGALITH_INVALID_ARGUMENT,
-           "tensor {}: {} bytes do not fit {} of shape {}", quote(name), bytes,
-           dtypeName(type), shapeText(dims));
-    check(target.bindTensor(name, Tensor::copyOf(type, dims, data)));
+    Tensor borrowed = borrow(name, {tensor, data, bytes, shape, rank, dtype});
+    check(target.bindTensor(
+        name, Tensor::copyOf(borrowed.dtype, borrowed.shape, data)));
+  });
+}
+
+megalith_status megalith_bind_weights(megalith_instance *instance,
+                                      const megalith_weight *weights,
+                                      size_t count) {
+  return call([&] {
+    Instance &target = instanceOf(instance);
+    if (count != 0)
+      expectNotNull(weights, "weights");
+    TensorMap map;
+    for (size_t i = 0; i < count; ++i) {
+      std::string name = nameOf(weights[i].name);
+      expectTensor(target.bundle().manifest, name);
+      if (!map.tensors.emplace(name, borrow(name, weights[i])).second)
+        fail(MEGALITH_INVALID_ARGUMENT, "tensor {} is given twice",
+             quote(name));
+    }
+    // What is incomplete afterwards is kept, and then it must be ours.
+    bool complete = true;
+    for (const std::string &name : target.missingTensors())
+      complete = complete && map.find(name);
+    if (!complete)
+      for (auto &[name, tensor] : map.tensors)
+        tensor = Tensor::copyOf(tensor.dtype, tensor.shape, tensor.data);
+    if (count != 0)
+      check(target.bindTensors(map));
   });
 }
 
@@ -339,6 +461,21 @@ megalith_status megalith_step(megalith_instance *instance, const void *input,
 megalith_status megalith_step_host(megalith_instance *instance,
                                    const void *input, void *output) {
   return call([&] { check(instanceOf(instance).stepHost(input, output)); });
+}
+
+megalith_status megalith_wait(megalith_instance *instance, void *stream,
+                              uint32_t milliseconds) {
+  return call([&] {
+    check(instanceOf(instance).wait(stream,
+                                    std::chrono::milliseconds(milliseconds)));
+  });
+}
+
+megalith_status megalith_set_watchdog(megalith_instance *instance,
+                                      uint32_t milliseconds) {
+  return call([&] {
+    instanceOf(instance).setWatchdog(std::chrono::milliseconds(milliseconds));
+  });
 }
 
 megalith_status megalith_read_probe(megalith_instance *instance,

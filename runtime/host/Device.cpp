@@ -3,19 +3,15 @@
 #include "Device.h"
 
 #include "Error.h"
-#include "File.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 using namespace megalith;
 
-namespace {
-
-constexpr uint64_t maxCubinBytes = 1ull << 30;
-
-} // namespace
-
-Device::Device(int ordinal) : driver(openDriver()) {
+Device::Device(int ordinal) : driver(openDriver()), ordinal(ordinal) {
   check(driver.cuInit(0), "cuInit");
   int count = 0;
   check(driver.cuDeviceGetCount(&count), "cuDeviceGetCount");
@@ -43,6 +39,38 @@ int Device::attribute(int which) const {
   return value;
 }
 
+bool Device::waitIdle(std::chrono::milliseconds limit) const {
+  if (limit.count() == 0) {
+    check(driver.cuCtxSynchronize(), "cuCtxSynchronize");
+    return true;
+  }
+  // The driver has no wait with an end, so another thread waits. If its kernel
+  // never ends, neither does it; it holds nothing but what it shares here.
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable done;
+    std::optional<CUresult> result;
+  };
+  auto shared = std::make_shared<Shared>();
+  std::thread([shared, context = context, &driver = driver] {
+    CUcontext popped;
+    CUresult result = driver.cuCtxPushCurrent(context);
+    if (result == CUDA_SUCCESS) {
+      result = driver.cuCtxSynchronize();
+      driver.cuCtxPopCurrent(&popped);
+    }
+    std::lock_guard<std::mutex> lock(shared->mutex);
+    shared->result = result;
+    shared->done.notify_one();
+  }).detach();
+  std::unique_lock<std::mutex> lock(shared->mutex);
+  if (!shared->done.wait_for(lock, limit,
+                             [&] { return shared->result.has_value(); }))
+    return false;
+  check(*shared->result, "cuCtxSynchronize");
+  return true;
+}
+
 DeviceBuffer::DeviceBuffer(const Device &device, uint64_t bytes,
                            const std::string &what)
     : device(&device) {
@@ -65,38 +93,12 @@ void DeviceBuffer::release() noexcept {
   start = 0;
 }
 
-const TargetDesc *megalith::chooseTarget(const Manifest &manifest,
-                                         int capability) {
-  const TargetDesc *best = nullptr;
-  for (const TargetDesc &target : manifest.targets) {
-    bool runs = target.exact ? target.capability == capability
-                             : target.capability / 10 == capability / 10 &&
-                                   target.capability <= capability;
-    if (!runs)
-      continue;
-    auto rank = [](const TargetDesc &t) {
-      return std::make_pair(t.exact, t.capability);
-    };
-    if (!best || rank(target) > rank(*best))
-      best = &target;
-  }
-  return best;
-}
-
 Kernel::Kernel(const Device &device, const Bundle &bundle) : device(device) {
-  target = chooseTarget(bundle.manifest, device.capability);
-  if (!target) {
-    std::string has;
-    for (const TargetDesc &other : bundle.manifest.targets)
-      has += (has.empty() ? "" : ", ") + other.arch;
-    fail(MEGALITH_NO_KERNEL, "no kernel for device sm_{} ({}); bundle has: {}",
-         device.capability, device.name, has.empty() ? "none" : has);
-  }
   if (!device.attribute(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH))
     fail(MEGALITH_NO_KERNEL, "device {} has no cooperative launch",
          device.name);
   try {
-    load(bundle);
+    loadFitting(bundle);
   } catch (...) {
     // A constructor that throws runs no destructor.
     if (module)
@@ -112,17 +114,61 @@ Kernel::~Kernel() {
   device.driver.cuCtxPopCurrent(&popped);
 }
 
-void Kernel::load(const Bundle &bundle) {
-  const Driver &driver = device.driver;
+void Kernel::load(const KernelImage &image) {
+  device.check(device.driver.cuModuleLoadData(&module, image.bytes.data()),
+               fmt::format("cuModuleLoadData of {}", image.label).c_str());
+  label = image.label;
+  arch = image.arch;
+  origin = image.origin;
+}
+
+/// A cubin that fits is final. What stands in for one is tried in turn, and a
+/// failure is a reason to go on.
+void Kernel::loadFitting(const Bundle &bundle) {
   const Manifest &manifest = bundle.manifest;
-  std::string path = bundle.directory + "/" + target->file;
-  std::string image = readFile(path, maxCubinBytes);
-  device.check(driver.cuModuleLoadData(&module, image.data()),
-               fmt::format("cuModuleLoadData of {}", quote(path)).c_str());
+  if (const TargetDesc *target = chooseTarget(manifest, device.capability)) {
+    load(readImage(bundle, *target, ImageOrigin::Cubin));
+    return prepare(manifest);
+  }
+  auto names = [](const std::vector<TargetDesc> &targets) {
+    std::string text;
+    for (const TargetDesc &target : targets)
+      text += (text.empty() ? "" : ", ") + target.arch;
+    return text.empty() ? "none" : text;
+  };
+  std::string reasons =
+      fmt::format("no kernel for device sm_{} ({}); bundle has: {}; ptx: {}",
+                  device.capability, device.name, names(manifest.targets),
+                  names(manifest.ptx));
+  if (!jitAllowed())
+    fail(MEGALITH_NO_KERNEL, "{}; MEGALITH_JIT forbids to compile one",
+         reasons);
+  auto attempt = [&](auto make) {
+    try {
+      load(make());
+      return true;
+    } catch (const Error &error) {
+      reasons += "; " + error.status.message();
+      return false;
+    }
+  };
+  const TargetDesc *ptx = choosePtx(manifest, device.capability);
+  bool loaded =
+      (ptx &&
+       attempt([&] { return readImage(bundle, *ptx, ImageOrigin::Ptx); })) ||
+      attempt(
+          [&] { return megalith::compileImage(bundle, device.capability); });
+  if (!loaded)
+    fail(MEGALITH_NO_KERNEL, "{}", reasons);
+  prepare(manifest);
+}
+
+void Kernel::prepare(const Manifest &manifest) {
+  const Driver &driver = device.driver;
   device.check(
       driver.cuModuleGetFunction(&function, module, manifest.kernel.c_str()),
       fmt::format("cuModuleGetFunction of {} in {}", quote(manifest.kernel),
-                  quote(path))
+                  label)
           .c_str());
 
   int maxThreads = 0;

@@ -7,8 +7,10 @@
 #define MEGA_RUNTIME_HOST_DEVICE_H
 
 #include "Driver.h"
+#include "KernelImage.h"
 #include "mega/runtime/Manifest.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +27,8 @@ public:
   Device &operator=(const Device &) = delete;
 
   const Driver &driver;
+  /// The number the caller gave.
+  const int ordinal;
   CUdevice handle = 0;
   CUcontext context = nullptr;
   std::string name;
@@ -33,6 +37,9 @@ public:
 
   /// A device attribute.
   int attribute(int which) const;
+  /// Waits until nothing of the context runs; false if that takes longer than
+  /// `limit`. Zero is no limit. The context must be current.
+  bool waitIdle(std::chrono::milliseconds limit) const;
   /// Throws unless `result` is success.
   void check(CUresult result, const char *call) const {
     if (result != CUDA_SUCCESS)
@@ -78,6 +85,8 @@ public:
   CUdeviceptr address() const { return start; }
   /// Frees now.
   void release() noexcept;
+  /// Gives the memory up without freeing it: something may still use it.
+  void abandon() noexcept { start = 0; }
 
 private:
   void swap(DeviceBuffer &other) noexcept {
@@ -88,34 +97,35 @@ private:
   CUdeviceptr start = 0;
 };
 
-/// A loaded cubin and its entry point. The context must be current when it is
+/// A loaded image and its entry point. The context must be current when it is
 /// made.
 class Kernel {
 public:
-  /// Loads the bundle's cubin for the device, opts into its dynamic shared
+  /// Loads the image that fits the device: the bundle's cubin, else its PTX,
+  /// else what NVRTC makes of its kernel.cu. Opts into its dynamic shared
   /// memory, and checks that a grid of one CTA an SM is co-resident.
-  /// NO_KERNEL, IO_ERROR, RESOURCE_LIMIT, DRIVER_ERROR.
+  /// NO_KERNEL, IO_ERROR, BAD_FORMAT, RESOURCE_LIMIT, DRIVER_ERROR.
   Kernel(const Device &device, const Bundle &bundle);
   ~Kernel();
   Kernel(const Kernel &) = delete;
   Kernel &operator=(const Kernel &) = delete;
 
   CUfunction function = nullptr;
-  const TargetDesc *target = nullptr;
+  /// The image's arch: "sm_90a", or "compute_80".
+  std::string arch;
+  ImageOrigin origin = ImageOrigin::Cubin;
   /// CTAs of a launch: the SMs, at most the manifest's max_ctas.
   int grid = 0;
 
 private:
-  void load(const Bundle &bundle);
+  void loadFitting(const Bundle &bundle);
+  void load(const KernelImage &image);
+  void prepare(const Manifest &manifest);
   const Device &device;
+  /// The image's, for messages.
+  std::string label;
   CUmodule module = nullptr;
 };
-
-/// The target whose cubin runs on a device of compute capability `capability`
-/// (10 * major + minor), preferring an exact one and then the newest; null if
-/// none does. A cubin runs on the same major version with an equal or greater
-/// minor one; an arch with the suffix `a` only on its own capability.
-const TargetDesc *chooseTarget(const Manifest &manifest, int capability);
 
 } // namespace megalith
 

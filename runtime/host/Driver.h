@@ -21,6 +21,10 @@ using CUstream = struct CUstream_st *;
 
 constexpr CUresult CUDA_SUCCESS = 0;
 constexpr CUresult CUDA_ERROR_OUT_OF_MEMORY = 2;
+constexpr CUresult CUDA_ERROR_NOT_READY = 600;
+
+/// CUstream_flags.
+constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 
 /// CUdevice_attribute.
 constexpr int CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16;
@@ -73,6 +77,11 @@ constexpr int CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
     (CUdeviceptr to, const void *from, size_t bytes))                          \
   X(cuMemcpyDtoH, "cuMemcpyDtoH_v2",                                           \
     (void *to, CUdeviceptr from, size_t bytes))                                \
+  X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2",                                 \
+    (void *to, CUdeviceptr from, size_t bytes, CUstream stream))               \
+  X(cuStreamCreate, "cuStreamCreate", (CUstream * stream, unsigned flags))     \
+  X(cuStreamDestroy, "cuStreamDestroy_v2", (CUstream stream))                  \
+  X(cuStreamQuery, "cuStreamQuery", (CUstream stream))                         \
   X(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel",                    \
     (CUfunction function, unsigned gridX, unsigned gridY, unsigned gridZ,      \
      unsigned blockX, unsigned blockY, unsigned blockZ, unsigned sharedBytes,  \

@@ -33,9 +33,16 @@ struct Descriptor {
 };
 
 /// Opens a regular file for reading and returns its size.
-Descriptor openRegular(const std::string &path, uint64_t &size) {
+Descriptor openRegular(const std::string &path, uint64_t &size,
+                       Links links = Links::Follow) {
   // Without O_NONBLOCK the open itself would wait on a FIFO.
-  int value = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+  if (links == Links::Refuse)
+    flags |= O_NOFOLLOW;
+  int value = ::open(path.c_str(), flags);
+  if (value < 0 && errno == ELOOP && links == Links::Refuse)
+    fail(MEGALITH_IO_ERROR, "{} is a symbolic link, expected a regular file",
+         quote(path));
   if (value < 0)
     failErrno("open", path);
   Descriptor descriptor{value};
@@ -50,9 +57,10 @@ Descriptor openRegular(const std::string &path, uint64_t &size) {
 
 } // namespace
 
-std::string megalith::readFile(const std::string &path, uint64_t limit) {
+std::string megalith::readFile(const std::string &path, uint64_t limit,
+                               Links links) {
   uint64_t size = 0;
-  Descriptor descriptor = openRegular(path, size);
+  Descriptor descriptor = openRegular(path, size, links);
   if (size > limit)
     fail(MEGALITH_BAD_FORMAT, "{} has {} bytes, at most {} are allowed",
          quote(path), size, limit);
@@ -118,7 +126,9 @@ void FileWriter::write(const void *data, uint64_t bytes) {
   }
 }
 
-void FileWriter::commit() {
+void FileWriter::commit(Durability durability) {
+  if (durability == Durability::Synced && ::fsync(descriptor) != 0)
+    failErrno("sync", temporary);
   if (::rename(temporary.c_str(), path.c_str()) != 0)
     failErrno("replace", path);
   ::close(std::exchange(descriptor, -1));

@@ -11,8 +11,13 @@
 
 namespace megalith {
 
-/// A file's contents; at most `limit` bytes, else BAD_FORMAT.
-std::string readFile(const std::string &path, uint64_t limit);
+/// Whether a path may name a symbolic link.
+enum class Links { Follow, Refuse };
+
+/// A regular file's contents; at most `limit` bytes, else BAD_FORMAT. Links
+/// are about the last part of the path.
+std::string readFile(const std::string &path, uint64_t limit,
+                     Links links = Links::Follow);
 
 /// A read-only private mapping of a regular file, unmapped with the object.
 class MappedFile {
@@ -31,6 +36,9 @@ private:
   uint64_t length = 0;
 };
 
+/// Whether a file must survive a crash of the machine right after commit.
+enum class Durability { Ordinary, Synced };
+
 /// A file written beside `path` and moved over it by commit; removed if it is
 /// not committed.
 class FileWriter {
@@ -41,7 +49,8 @@ public:
   FileWriter &operator=(const FileWriter &) = delete;
 
   void write(const void *data, uint64_t bytes);
-  void commit();
+  /// Synced: the file's bytes are on the disk before its name is.
+  void commit(Durability durability = Durability::Ordinary);
 
 private:
   std::string path;

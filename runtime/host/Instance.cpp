@@ -2,14 +2,16 @@
 
 #include "mega/runtime/Instance.h"
 
-#include "Device.h"
 #include "Error.h"
-#include "WeightBinder.h"
+#include "HangReport.h"
+#include "InstanceChecks.h"
+#include "Model.h"
 #include "mega/runtime/Safetensors.h"
 
 #include "mega/abi/Kernel.h"
 
 #include <algorithm>
+#include <thread>
 
 using namespace megalith;
 
@@ -51,31 +53,26 @@ private:
 } // namespace
 
 struct Instance::Impl {
-  Impl(std::shared_ptr<const Bundle> shared, int ordinal, int64_t capacityRows);
+  Impl(std::shared_ptr<Model> shared, int64_t capacityRows);
   ~Impl();
 
   /// The slot of a state; NOT_FOUND.
-  StateSlot &slot(const std::string &name);
-  /// Throws unless a copy of `bytes` bytes from or to the slot is allowed.
-  void expectCopy(const StateSlot &slot, const void *data, uint64_t bytes);
+  StateSlot &slot(const std::string &name) {
+    return states[findState(manifest, name)];
+  }
   /// Rows every cache can hold.
   int64_t smallestCache() const;
-  /// Gives tensors by the manifest's names.
-  void bind(const std::vector<WeightBinder::NamedTensor> &tensors);
   /// The launch, with the context current.
   void launch(uint64_t input, uint64_t output, void *stream);
-  /// Waits until nothing of the context touches device memory.
-  void synchronize() {
-    device.check(device.driver.cuCtxSynchronize(), "cuCtxSynchronize");
-  }
+  /// Waits until nothing of the context touches device memory. TIMEOUT if the
+  /// watchdog's time runs out.
+  void synchronize();
+  /// Where a launch that does not end is, as text. Bounded in time.
+  std::string whereItHangs();
 
-  std::shared_ptr<const Bundle> bundle;
+  std::shared_ptr<Model> model;
   const Manifest &manifest;
-  // Destroyed in reverse order: memory before the kernel before the device.
-  Device device;
-  std::unique_ptr<Kernel> kernel;
-  WeightBinder binder;
-  DeviceBuffer weights;
+  const Device &device;
   DeviceBuffer workspace;
   DeviceBuffer hostInput;
   DeviceBuffer hostOutput;
@@ -85,16 +82,15 @@ struct Instance::Impl {
   int64_t requestedRows;
   int64_t capacity = 0;
   int64_t position = 0;
+  /// How long anything may wait for the device; 0 is without end.
+  std::chrono::milliseconds watchdog{0};
 };
 
-Instance::Impl::Impl(std::shared_ptr<const Bundle> shared, int ordinal,
-                     int64_t capacityRows)
-    : bundle(std::move(shared)), manifest(bundle->manifest), device(ordinal),
-      binder(manifest), parameter(manifest.states.size()),
+Instance::Impl::Impl(std::shared_ptr<Model> shared, int64_t capacityRows)
+    : model(std::move(shared)), manifest(model->manifest),
+      device(model->device), parameter(manifest.states.size()),
       requestedRows(capacityRows) {
   CurrentContext current(device);
-  kernel = std::make_unique<Kernel>(device, *bundle);
-  weights = DeviceBuffer(device, manifest.weightBytes, "weights");
   workspace = DeviceBuffer(device, manifest.workspaceBytes, "the workspace");
   hostInput = DeviceBuffer(device, manifest.input.bytes, "the input");
   hostOutput = DeviceBuffer(device, manifest.output.bytes, "the output");
@@ -116,7 +112,7 @@ Instance::Impl::Impl(std::shared_ptr<const Bundle> shared, int ordinal,
   }
   capacity = smallestCache();
   parameter.header().weights =
-      reinterpret_cast<const uint8_t *>(weights.address());
+      reinterpret_cast<const uint8_t *>(model->weightAddress());
   parameter.header().workspace =
       reinterpret_cast<uint8_t *>(workspace.address());
   // The zeroing above is asynchronous, and steps may use any stream.
@@ -125,41 +121,61 @@ Instance::Impl::Impl(std::shared_ptr<const Bundle> shared, int ordinal,
 
 Instance::Impl::~Impl() {
   // Kernels in flight must not outlive what they use.
-  CUcontext popped;
-  device.driver.cuCtxPushCurrent(device.context);
-  device.driver.cuCtxSynchronize();
-  device.driver.cuCtxPopCurrent(&popped);
-}
-
-StateSlot &Instance::Impl::slot(const std::string &name) {
-  std::optional<size_t> index = manifest.findState(name);
-  if (!index)
-    fail(MEGALITH_NOT_FOUND, "block {} has no state {}", quote(manifest.block),
-         quote(name));
-  return states[*index];
-}
-
-void Instance::Impl::expectCopy(const StateSlot &slot, const void *data,
-                                uint64_t bytes) {
-  const StateDesc &desc = *slot.desc;
-  if (!data && bytes != 0)
-    fail(MEGALITH_INVALID_ARGUMENT, "state {}: host pointer is null",
-         quote(desc.name));
-  if (!desc.isCache()) {
-    if (bytes != desc.unitBytes)
-      fail(MEGALITH_INVALID_ARGUMENT, "state {}: size is {} bytes, expected {}",
-           quote(desc.name), bytes, desc.unitBytes);
-    return;
+  bool idle = false;
+  try {
+    CurrentContext current(device);
+    idle = device.waitIdle(watchdog);
+  } catch (...) {
+    // The context is broken, so nothing of it runs.
+    idle = true;
   }
-  if (bytes % desc.unitBytes != 0)
-    fail(MEGALITH_INVALID_ARGUMENT,
-         "cache {}: {} bytes are no whole number of rows of {} bytes",
-         quote(desc.name), bytes, desc.unitBytes);
-  if (slot.address == 0)
-    fail(MEGALITH_NOT_READY, "cache {} has no memory yet", quote(desc.name));
-  if (bytes > slot.bytes)
-    fail(MEGALITH_CAPACITY, "cache {}: {} rows are above its capacity of {}",
-         quote(desc.name), bytes / desc.unitBytes, slot.bytes / desc.unitBytes);
+  if (idle)
+    return;
+  // Freeing memory would wait for the kernel that does not end. What it uses
+  // stays until the process ends.
+  for (DeviceBuffer *buffer : {&workspace, &hostInput, &hostOutput})
+    buffer->abandon();
+  for (StateSlot &slot : states)
+    slot.owned.abandon();
+  try {
+    new std::shared_ptr<Model>(model);
+  } catch (...) {
+    std::terminate(); // no memory for 16 bytes, and a kernel that writes on
+  }
+}
+
+void Instance::Impl::synchronize() {
+  if (!device.waitIdle(watchdog))
+    fail(MEGALITH_TIMEOUT, "device {} is not done after {} ms, position {}: {}",
+         device.name, watchdog.count(), position, whereItHangs());
+}
+
+std::string Instance::Impl::whereItHangs() {
+  constexpr std::chrono::seconds patience{2};
+  const Driver &driver = device.driver;
+  // Owned by nobody if the copy does not end either.
+  auto bytes = std::make_unique<std::vector<uint8_t>>(manifest.workspaceBytes);
+  CUstream side = nullptr;
+  if (driver.cuStreamCreate(&side, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+    return "the workspace cannot be read";
+  CUresult result = CUDA_SUCCESS;
+  if (!bytes->empty()) {
+    result = driver.cuMemcpyDtoHAsync(bytes->data(), workspace.address(),
+                                      bytes->size(), side);
+    auto end = std::chrono::steady_clock::now() + patience;
+    while (result == CUDA_SUCCESS &&
+           (result = driver.cuStreamQuery(side)) == CUDA_ERROR_NOT_READY &&
+           std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      result = CUDA_SUCCESS;
+    }
+  }
+  if (result != CUDA_SUCCESS) {
+    bytes.release();
+    return "the workspace cannot be read";
+  }
+  driver.cuStreamDestroy(side);
+  return describeHang(manifest, model->kernel->grid, *bytes);
 }
 
 int64_t Instance::Impl::smallestCache() const {
@@ -172,23 +188,9 @@ int64_t Instance::Impl::smallestCache() const {
   return rows;
 }
 
-void Instance::Impl::bind(
-    const std::vector<WeightBinder::NamedTensor> &tensors) {
-  CurrentContext current(device);
-  binder.bind(
-      tensors, [&](uint64_t offset, const uint8_t *data, uint64_t bytes) {
-        device.check(
-            device.driver.cuMemcpyHtoD(weights.address() + offset, data, bytes),
-            "cuMemcpyHtoD of weights");
-        // The copy may still be on its way, and it must have arrived
-        // (or failed) before the region counts as uploaded.
-        synchronize();
-      });
-}
-
 void Instance::Impl::launch(uint64_t input, uint64_t output, void *stream) {
-  if (!binder.ready())
-    binder.expectReady();
+  if (!model->ready())
+    model->expectReady();
   if (input == 0 || input % addressAlignment != 0)
     fail(MEGALITH_INVALID_ARGUMENT,
          "input address {:#x} is null or not a multiple of {}", input,
@@ -207,25 +209,19 @@ void Instance::Impl::launch(uint64_t input, uint64_t output, void *stream) {
              ? "the same address or none of its bytes"
              : "none of its bytes: block " + quote(manifest.block) +
                    " reads its input to the end");
-  // Kernels count rows in 32 bits.
-  if (position >= INT32_MAX - 1)
-    fail(MEGALITH_CAPACITY, "position {} is too large, expected below {}",
-         position, INT32_MAX - 1);
-  if (position >= capacity) {
+  if (position >= capacity)
     for (const StateSlot &slot : states)
       if (slot.address == 0)
         fail(MEGALITH_NOT_READY, "cache {} has no memory yet",
              quote(slot.desc->name));
-    fail(MEGALITH_CAPACITY, "position {} is at the cache capacity of {} rows",
-         position, capacity);
-  }
+  expectRoom(position, capacity);
   mega_kernel_header &header = parameter.header();
   header.input = reinterpret_cast<const void *>(input);
   header.output = reinterpret_cast<void *>(output);
   header.position = position;
   void *parameters[] = {parameter.data()};
   device.check(device.driver.cuLaunchCooperativeKernel(
-                   kernel->function, unsigned(kernel->grid), 1, 1,
+                   model->kernel->function, unsigned(model->kernel->grid), 1, 1,
                    unsigned(manifest.threads), 1, 1,
                    unsigned(manifest.sharedBytes),
                    static_cast<CUstream>(stream), parameters),
@@ -236,41 +232,45 @@ void Instance::Impl::launch(uint64_t input, uint64_t output, void *stream) {
 Instance::Instance(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 Instance::~Instance() = default;
 
+/// Throws unless a number of rows makes sense.
+static void expectRows(int64_t capacityRows) {
+  if (capacityRows < 0)
+    fail(MEGALITH_INVALID_ARGUMENT,
+         "cache capacity is {} rows, expected 0 or more", capacityRows);
+}
+
 Result<std::unique_ptr<Instance>>
 Instance::create(std::shared_ptr<const Bundle> bundle, int device,
                  int64_t capacityRows) {
   return guardResult<std::unique_ptr<Instance>>([&] {
-    if (capacityRows < 0)
-      fail(MEGALITH_INVALID_ARGUMENT,
-           "cache capacity is {} rows, expected 0 or more", capacityRows);
-    return std::unique_ptr<Instance>(new Instance(
-        std::make_unique<Impl>(std::move(bundle), device, capacityRows)));
+    expectRows(capacityRows);
+    auto model = std::make_shared<Model>(std::move(bundle), device);
+    return std::unique_ptr<Instance>(
+        new Instance(std::make_unique<Impl>(std::move(model), capacityRows)));
   });
 }
 
-const Bundle &Instance::bundle() const { return *impl->bundle; }
-int Instance::grid() const { return impl->kernel->grid; }
+Result<std::unique_ptr<Instance>> Instance::share(int64_t capacityRows) const {
+  return guardResult<std::unique_ptr<Instance>>([&] {
+    expectRows(capacityRows);
+    return std::unique_ptr<Instance>(
+        new Instance(std::make_unique<Impl>(impl->model, capacityRows)));
+  });
+}
+
+const Bundle &Instance::bundle() const { return *impl->model->bundle; }
+int Instance::device() const { return impl->device.ordinal; }
+int Instance::grid() const { return impl->model->kernel->grid; }
 const std::string &Instance::deviceName() const { return impl->device.name; }
-const std::string &Instance::arch() const { return impl->kernel->target->arch; }
+const std::string &Instance::arch() const { return impl->model->kernel->arch; }
+ImageOrigin Instance::origin() const { return impl->model->kernel->origin; }
 
 Status Instance::bindTensor(const std::string &name, const Tensor &tensor) {
-  return guard([&] { impl->bind({{name, tensor}}); });
+  return guard([&] { impl->model->bind({{name, tensor}}); });
 }
 
 Status Instance::bindTensors(const TensorMap &map, const std::string &prefix) {
-  return guard([&] {
-    std::vector<WeightBinder::NamedTensor> tensors;
-    for (const auto &[name, tensor] : map.tensors)
-      if (name.compare(0, prefix.size(), prefix) == 0 &&
-          impl->binder.wants(name.substr(prefix.size())))
-        tensors.emplace_back(name.substr(prefix.size()), tensor);
-    if (tensors.empty())
-      fail(MEGALITH_NOT_FOUND,
-           "none of the {} tensors given, with prefix {}, is a weight of "
-           "block {}",
-           map.tensors.size(), quote(prefix), quote(impl->manifest.block));
-    impl->bind(tensors);
-  });
+  return guard([&] { impl->model->bind(map, prefix); });
 }
 
 Status Instance::bindSafetensors(const std::string &path,
@@ -283,19 +283,24 @@ Status Instance::bindSafetensors(const std::string &path,
   });
 }
 
+Status Instance::writeWeights(uint64_t offset, const void *data,
+                              uint64_t bytes) {
+  return guard([&] { impl->model->write(offset, data, bytes); });
+}
+
 std::vector<std::string> Instance::missingTensors() const {
-  return impl->binder.missing();
+  return impl->model->missing();
 }
 
 Status Instance::weightsReady() const {
-  return guard([&] { impl->binder.expectReady(); });
+  return guard([&] { impl->model->expectReady(); });
 }
 
 Status Instance::setState(const std::string &name, const void *data,
                           uint64_t bytes) {
   return guard([&] {
     StateSlot &slot = impl->slot(name);
-    impl->expectCopy(slot, data, bytes);
+    expectStateCopy(*slot.desc, slot.address ? slot.bytes : 0, data, bytes);
     if (bytes == 0)
       return;
     CurrentContext current(impl->device);
@@ -310,7 +315,7 @@ Status Instance::setState(const std::string &name, const void *data,
 Status Instance::getState(const std::string &name, void *data, uint64_t bytes) {
   return guard([&] {
     StateSlot &slot = impl->slot(name);
-    impl->expectCopy(slot, data, bytes);
+    expectStateCopy(*slot.desc, slot.address ? slot.bytes : 0, data, bytes);
     if (bytes == 0)
       return;
     CurrentContext current(impl->device);
@@ -341,9 +346,12 @@ Status Instance::bindState(const std::string &name, uint64_t address,
       fail(MEGALITH_CAPACITY,
            "cache {}: {} rows are fewer than the position, {}", quote(name),
            usable / desc.unitBytes, impl->position);
-    CurrentContext current(impl->device);
-    impl->synchronize();
-    slot.owned.release();
+    if (slot.owned.address() != 0) {
+      // Steps in flight may still use what is freed.
+      CurrentContext current(impl->device);
+      impl->synchronize();
+      slot.owned.release();
+    }
     slot.address = address;
     slot.bytes = usable;
     impl->parameter.setState(size_t(&slot - impl->states.data()), address);
@@ -360,13 +368,7 @@ int64_t Instance::capacity() const { return impl->capacity; }
 
 Status Instance::setPosition(int64_t position) {
   return guard([&] {
-    if (position < 0)
-      fail(MEGALITH_INVALID_ARGUMENT, "position is {}, expected 0 or more",
-           position);
-    if (position > impl->capacity)
-      fail(MEGALITH_CAPACITY,
-           "position {} is above the cache capacity of {} rows", position,
-           impl->capacity);
+    expectPosition(position, impl->capacity);
     impl->position = position;
   });
 }
@@ -387,6 +389,9 @@ Status Instance::stepHost(const void *input, void *output) {
     const Driver &driver = impl->device.driver;
     CurrentContext current(impl->device);
     int64_t before = impl->position;
+    // A copy would wait for earlier work, too, and without an end.
+    if (impl->watchdog.count() != 0)
+      impl->synchronize();
     try {
       impl->device.check(driver.cuMemcpyHtoD(impl->hostInput.address(), input,
                                              impl->manifest.input.bytes),
@@ -404,26 +409,60 @@ Status Instance::stepHost(const void *input, void *output) {
   });
 }
 
+Status Instance::wait(void *stream, std::chrono::milliseconds limit) {
+  return guard([&] {
+    CurrentContext current(impl->device);
+    const Driver &driver = impl->device.driver;
+    auto start = std::chrono::steady_clock::now();
+    for (;;) {
+      CUresult result = driver.cuStreamQuery(static_cast<CUstream>(stream));
+      if (result != CUDA_ERROR_NOT_READY)
+        return impl->device.check(result, "cuStreamQuery");
+      auto waited = std::chrono::steady_clock::now() - start;
+      if (waited >= limit)
+        break;
+      // A step takes less than a millisecond; what takes longer can be noticed
+      // a little late.
+      if (waited > std::chrono::milliseconds(1))
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    fail(MEGALITH_TIMEOUT, "stream is not done after {} ms, position {}: {}",
+         limit.count(), impl->position, impl->whereItHangs());
+  });
+}
+
+void Instance::setWatchdog(std::chrono::milliseconds limit) {
+  impl->watchdog = limit;
+}
+
+Status Instance::writeWorkspace(uint64_t offset, const void *data,
+                                uint64_t bytes) {
+  return guard([&] {
+    uint64_t size = impl->manifest.workspaceBytes;
+    if (offset > size || bytes > size - offset)
+      fail(MEGALITH_INVALID_ARGUMENT,
+           "bytes {}..{} are not inside the workspace of {}", offset,
+           offset + bytes, size);
+    if (bytes == 0)
+      return;
+    CurrentContext current(impl->device);
+    impl->synchronize();
+    impl->device.check(impl->device.driver.cuMemcpyHtoD(
+                           impl->workspace.address() + offset, data, bytes),
+                       "cuMemcpyHtoD of the workspace");
+    impl->synchronize();
+  });
+}
+
 Status Instance::readProbe(const std::string &name, void *data,
                            uint64_t bytes) {
   return guard([&] {
-    const std::vector<ProbeDesc> &probes = impl->manifest.probes;
-    auto probe =
-        std::find_if(probes.begin(), probes.end(), [&](const ProbeDesc &desc) {
-          return desc.tensor.name == name;
-        });
-    if (probe == probes.end())
-      fail(MEGALITH_NOT_FOUND, "block {} has no probe {}",
-           quote(impl->manifest.block), quote(name));
-    if (!data || bytes != probe->tensor.bytes)
-      fail(MEGALITH_INVALID_ARGUMENT,
-           "probe {}: size is {} bytes at {}, expected {}", quote(name), bytes,
-           data ? "an address" : "null", probe->tensor.bytes);
+    const ProbeDesc &probe = findProbe(impl->manifest, name, data, bytes);
     CurrentContext current(impl->device);
     impl->synchronize();
     impl->device.check(
         impl->device.driver.cuMemcpyDtoH(
-            data, impl->workspace.address() + probe->offset, bytes),
+            data, impl->workspace.address() + probe.offset, bytes),
         "cuMemcpyDtoH of a probe");
   });
 }

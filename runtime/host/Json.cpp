@@ -38,12 +38,28 @@ json megalith::parseJson(std::string_view text, const std::string &label) {
 }
 
 JsonField JsonField::at(const char *key) const {
+  std::optional<JsonField> member = find(key);
+  if (!member)
+    failHere(fmt::format("key '{}' is missing", key));
+  return *member;
+}
+
+std::optional<JsonField> JsonField::find(const char *key) const {
   if (!value.is_object())
     failHere(fmt::format("expected an object, found {}", value.type_name()));
   auto it = value.find(key);
   if (it == value.end())
-    failHere(fmt::format("key '{}' is missing", key));
+    return std::nullopt;
   return JsonField(*it, path.back() == ' ' ? path + key : path + "." + key);
+}
+
+std::vector<std::string> JsonField::keys() const {
+  if (!value.is_object())
+    failHere(fmt::format("expected an object, found {}", value.type_name()));
+  std::vector<std::string> names;
+  for (const auto &item : value.items())
+    names.push_back(item.key());
+  return names;
 }
 
 size_t JsonField::size() const {

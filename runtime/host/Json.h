@@ -9,8 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace megalith {
 
@@ -29,6 +31,10 @@ public:
 
   /// A member that must be there; this must be an object.
   JsonField at(const char *key) const;
+  /// A member if it is there; this must be an object.
+  std::optional<JsonField> find(const char *key) const;
+  /// The names of all members; this must be an object.
+  std::vector<std::string> keys() const;
   /// The number of elements; this must be an array.
   size_t size() const;
   /// An element; this must be an array.

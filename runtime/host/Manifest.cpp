@@ -5,6 +5,7 @@
 #include "Error.h"
 #include "File.h"
 #include "Json.h"
+#include "Sha256.h"
 #include "mega/runtime/Repack.h"
 
 #include "mega/abi/Kernel.h"
@@ -17,7 +18,7 @@ using namespace megalith;
 
 namespace {
 
-constexpr uint64_t maxManifestBytes = 256ull << 20;
+constexpr uint64_t maxManifestBytes = 32ull << 20;
 /// Keeps sums of two sizes or offsets inside int64_t.
 constexpr int64_t maxBytes = int64_t(1) << 48;
 /// CUDA passes at most 4 KiB of kernel parameters on every driver.
@@ -249,34 +250,111 @@ StateDesc parseState(const JsonField &field) {
   return state;
 }
 
-/// "sm_NN" or "sm_NNa", and a plain file name.
-TargetDesc parseTarget(const JsonField &field) {
+/// Throws if the name was seen before in this list.
+void expectUnique(const JsonField &field, std::set<std::string> &seen,
+                  const std::string &name) {
+  if (!seen.insert(name).second)
+    field.failHere(fmt::format("name {} appears twice", quote(name)));
+}
+
+/// A file's name, which must not lead out of the bundle.
+std::string parseFile(const JsonField &field) {
+  const std::string &file = field.name();
+  if (file.find_first_of("/\\") != std::string::npos || file == "." ||
+      file == "..")
+    field.failHere(fmt::format(
+        "expected a file name without a folder, found {}", quote(file)));
+  return file;
+}
+
+/// `prefix` ("sm_" or "compute_") with NN or NNa, and a file.
+TargetDesc parseTarget(const JsonField &field, const std::string &prefix) {
   TargetDesc target;
   JsonField archField = field.at("arch");
   target.arch = archField.text();
   std::string_view digits = target.arch;
-  bool known = digits.substr(0, 3) == "sm_";
-  digits.remove_prefix(std::min<size_t>(3, digits.size()));
+  bool known = digits.substr(0, prefix.size()) == prefix;
+  digits.remove_prefix(std::min(prefix.size(), digits.size()));
   target.exact = !digits.empty() && digits.back() == 'a';
   if (target.exact)
     digits.remove_suffix(1);
   known = known && digits.size() >= 2 && digits.size() <= 3;
   for (char c : digits) {
     known = known && c >= '0' && c <= '9';
-    target.capability = target.capability * 10 + (known ? c - '0' : 0);
+    target.capability = known ? target.capability * 10 + (c - '0') : 0;
   }
   if (!known)
-    archField.failHere(
-        fmt::format("expected sm_NN or sm_NNa, found {}", quote(target.arch)));
-
-  // The name must not lead out of the bundle.
-  JsonField fileField = field.at("file");
-  target.file = fileField.name();
-  if (target.file.find_first_of("/\\") != std::string::npos ||
-      target.file == "." || target.file == "..")
-    fileField.failHere(fmt::format(
-        "expected a file name without a folder, found {}", quote(target.file)));
+    archField.failHere(fmt::format("expected {0}NN or {0}NNa, found {1}",
+                                   prefix, quote(target.arch)));
+  target.file = parseFile(field.at("file"));
   return target;
+}
+
+/// An array of targets whose arches differ.
+std::vector<TargetDesc> parseTargets(const JsonField &field,
+                                     const std::string &prefix) {
+  std::vector<TargetDesc> targets;
+  std::set<std::string> arches;
+  for (size_t i = 0, count = field.size(); i < count; ++i) {
+    targets.push_back(parseTarget(field.at(i), prefix));
+    expectUnique(field.at(i), arches, targets.back().arch);
+  }
+  return targets;
+}
+
+/// File names with their SHA-256.
+std::map<std::string, std::string> parseDigests(const JsonField &field) {
+  std::map<std::string, std::string> digests;
+  for (const std::string &name : field.keys()) {
+    JsonField value = field.at(name.c_str());
+    const std::string &digest = value.text();
+    if (digest.size() != 64 ||
+        digest.find_first_not_of("0123456789abcdef") != std::string::npos)
+      value.failHere(
+          fmt::format("expected 64 lower-case hexadecimal digits, found {}",
+                      quote(digest)));
+    digests[name] = digest;
+  }
+  return digests;
+}
+
+std::vector<PersistentDesc> parsePersistent(const JsonField &field,
+                                            uint64_t workspaceBytes) {
+  std::vector<PersistentDesc> spans;
+  for (size_t i = 0, count = field.size(); i < count; ++i) {
+    PersistentDesc span;
+    span.offset = uint64_t(field.at(i).at("offset").integer(0, maxBytes));
+    span.bytes = uint64_t(field.at(i).at("bytes").integer(1, maxBytes));
+    span.kind = field.at(i).at("kind").text();
+    expectInside(field.at(i), span.offset, span.bytes, 4, workspaceBytes);
+    if (span.bytes < 4)
+      field.at(i).at("bytes").failHere(
+          fmt::format("expected at least 4, found {}", span.bytes));
+    if (span.kind == "counters") {
+      span.name = field.at(i).at("name").text();
+      span.count = uint64_t(
+          field.at(i).at("count").integer(1, int64_t(span.bytes / 4)));
+    }
+    spans.push_back(std::move(span));
+  }
+  return spans;
+}
+
+/// What the manifest tells of the schedule.
+void parseSchedule(const JsonField &field, Manifest &manifest) {
+  if (std::optional<JsonField> list = field.find("phase_list"))
+    for (size_t i = 0, count = list->size(); i < count; ++i) {
+      JsonField stages = list->at(i).at("stages");
+      PhaseDesc phase;
+      for (size_t j = 0, names = stages.size(); j < names; ++j)
+        phase.stages.push_back(stages.at(j).text());
+      manifest.phases.push_back(std::move(phase));
+    }
+  if (std::optional<JsonField> bytes = field.find("bytes_per_step"))
+    manifest.traffic = TrafficDesc{
+        uint64_t(bytes->at("weights").integer(0, maxBytes)),
+        uint64_t(bytes->at("state").integer(0, maxBytes)),
+        uint64_t(bytes->at("cache_per_token").integer(0, maxBytes))};
 }
 
 void parseLaunch(const JsonField &field, Manifest &manifest) {
@@ -299,13 +377,6 @@ void parseVersion(const JsonField &root, const std::string &label) {
     fail(MEGALITH_UNSUPPORTED_VERSION,
          "{}: bundle has format version {}, this runtime reads up to {}", label,
          version, MEGA_ABI_VERSION);
-}
-
-/// Throws if the name was seen before in this list.
-void expectUnique(const JsonField &field, std::set<std::string> &seen,
-                  const std::string &name) {
-  if (!seen.insert(name).second)
-    field.failHere(fmt::format("name {} appears twice", quote(name)));
 }
 
 Manifest parse(const std::string &text, const std::string &label) {
@@ -364,12 +435,15 @@ Manifest parse(const std::string &text, const std::string &label) {
   }
 
   parseLaunch(root.at("launch"), manifest);
-  JsonField targets = root.at("targets");
-  std::set<std::string> arches;
-  for (size_t i = 0, count = targets.size(); i < count; ++i) {
-    manifest.targets.push_back(parseTarget(targets.at(i)));
-    expectUnique(targets.at(i), arches, manifest.targets.back().arch);
-  }
+  manifest.targets = parseTargets(root.at("targets"), "sm_");
+  if (std::optional<JsonField> ptx = root.find("ptx"))
+    manifest.ptx = parseTargets(*ptx, "compute_");
+  if (std::optional<JsonField> files = root.find("files"))
+    manifest.digests = parseDigests(*files);
+  if (std::optional<JsonField> spans = root.at("workspace").find("persistent"))
+    manifest.persistent = parsePersistent(*spans, manifest.workspaceBytes);
+  if (std::optional<JsonField> schedule = root.find("schedule"))
+    parseSchedule(*schedule, manifest);
   return manifest;
 }
 
@@ -392,13 +466,30 @@ Result<Manifest> megalith::parseManifest(const std::string &text,
   return guardResult<Manifest>([&] { return parse(text, label); });
 }
 
+Result<std::string> megalith::readBundleFile(const Bundle &bundle,
+                                             const std::string &name,
+                                             uint64_t limit) {
+  return guardResult<std::string>([&] {
+    std::string path = bundle.directory + "/" + name;
+    std::string bytes = readFile(path, limit, Links::Refuse);
+    auto wanted = bundle.manifest.digests.find(name);
+    if (wanted != bundle.manifest.digests.end()) {
+      std::string found = sha256(bytes);
+      if (found != wanted->second)
+        fail(MEGALITH_BAD_FORMAT, "{}: sha-256 is {}, expected {}", quote(path),
+             found, wanted->second);
+    }
+    return bytes;
+  });
+}
+
 Result<std::shared_ptr<const Bundle>>
 megalith::loadBundle(const std::string &directory) {
   return guardResult<std::shared_ptr<const Bundle>>([&] {
     auto bundle = std::make_shared<Bundle>();
     bundle->directory = directory;
     std::string path = directory + "/manifest.json";
-    bundle->text = readFile(path, maxManifestBytes);
+    bundle->text = readFile(path, maxManifestBytes, Links::Refuse);
     bundle->manifest = parse(bundle->text, path);
     return bundle;
   });

@@ -149,6 +149,9 @@ Result<NvrtcProgram> compileCuda(const std::string &source,
   if (error == 0) {
     result.image = ptx ? fetch(program, api->ptxSize, api->ptx)
                        : fetch(program, api->cubinSize, api->cubin);
+    // NVRTC counts a text's NUL.
+    if (ptx && !result.image.empty() && result.image.back() == '\0')
+      result.image.pop_back();
     result.registers = numberBefore(result.log, " registers");
     result.spillBytes = numberBefore(result.log, " bytes spill stores") +
                         numberBefore(result.log, " bytes spill loads");

@@ -196,7 +196,8 @@ void WeightBinder::expectReady() const {
 Status megalith::packWeights(const Manifest &manifest, const TensorMap &map,
                              uint8_t *arena) {
   return guard([&] {
-    std::memset(arena, 0, manifest.weightBytes);
+    if (manifest.weightBytes != 0)
+      std::memset(arena, 0, manifest.weightBytes);
     WeightBinder binder(manifest);
     std::vector<WeightBinder::NamedTensor> tensors;
     for (const WeightDesc &weight : manifest.weights)

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 using namespace megalith;
 
@@ -103,10 +105,27 @@ Driver fakeTable() {
     --called("cuCtxPopCurrent").contextDepth;
     return 0;
   };
-  d.cuCtxSynchronize = [] { return inContext("cuCtxSynchronize"), 0; };
+  d.cuCtxSynchronize = [] {
+    // A thread of its own may wait here while the test goes on.
+    FakeDevice &device = *fake;
+    if (!device.hangs)
+      return inContext("cuCtxSynchronize"), 0;
+    while (device.hangs)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    device.released = true;
+    return 0;
+  };
   d.cuModuleLoadData = [](CUmodule *module, const void *image) {
     FakeDevice &device = inContext("cuModuleLoadData");
-    device.image = static_cast<const char *>(image);
+    const char *text = static_cast<const char *>(image);
+    if (std::strncmp(text,
+                     "\x7f"
+                     "ELF",
+                     4) == 0)
+      text += 64;
+    else if (device.ptxResult != 0)
+      return device.ptxResult;
+    device.image = text;
     *module = reinterpret_cast<CUmodule>(fake);
     ++device.modules;
     return 0;
@@ -167,6 +186,30 @@ Driver fakeTable() {
     std::memcpy(to, hostPointer(from), bytes);
     return 0;
   };
+  d.cuMemcpyDtoHAsync = [](void *to, CUdeviceptr from, size_t bytes,
+                           CUstream stream) {
+    inContext("cuMemcpyDtoHAsync");
+    EXPECT_NE(stream, nullptr) << "waits for the kernel that hangs";
+    expectAllocated(from, bytes);
+    std::memcpy(to, hostPointer(from), bytes);
+    return 0;
+  };
+  d.cuStreamCreate = [](CUstream *stream, unsigned flags) {
+    EXPECT_EQ(flags, CU_STREAM_NON_BLOCKING);
+    FakeDevice &device = inContext("cuStreamCreate");
+    ++device.streams;
+    *stream = reinterpret_cast<CUstream>(&device.streams);
+    return 0;
+  };
+  d.cuStreamDestroy = [](CUstream) {
+    --inContext("cuStreamDestroy").streams;
+    return 0;
+  };
+  d.cuStreamQuery = [](CUstream stream) {
+    FakeDevice &device = inContext("cuStreamQuery");
+    bool side = stream == reinterpret_cast<CUstream>(&device.streams);
+    return device.hangs && !side ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  };
   d.cuLaunchCooperativeKernel = [](CUfunction, unsigned gridX, unsigned gridY,
                                    unsigned gridZ, unsigned blockX,
                                    unsigned blockY, unsigned blockZ,
@@ -210,6 +253,7 @@ FakeDriverScope::~FakeDriverScope() {
   EXPECT_EQ(device.contextDepth, 0);
   EXPECT_EQ(device.retained, 0);
   EXPECT_EQ(device.modules, 0);
+  EXPECT_EQ(device.streams, 0);
   EXPECT_TRUE(device.allocations.empty());
   replaceDriver(nullptr);
   fake = nullptr;

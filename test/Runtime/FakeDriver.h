@@ -10,6 +10,7 @@
 
 #include "mega/abi/Kernel.h"
 
+#include <atomic>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,14 +27,21 @@ struct FakeDevice {
   int cooperative = 1;
   /// Allocations above this fail for lack of memory.
   size_t memoryLimit = size_t(1) << 40;
+  /// Whether what was launched never ends: waits block until this is false.
+  std::atomic<bool> hangs{false};
+  /// Set by a wait that blocked and was let go.
+  std::atomic<bool> released{false};
+  /// Loading PTX returns this.
+  megalith::CUresult ptxResult = 0;
   /// The next launch returns this.
   megalith::CUresult launchResult = 0;
 
   /// Calls by name.
   std::map<std::string, int> calls;
   /// Net counts: all 0 when everything is released.
-  int contextDepth = 0, retained = 0, modules = 0;
+  int contextDepth = 0, retained = 0, modules = 0, streams = 0;
   std::map<megalith::CUdeviceptr, size_t> allocations;
+  /// The text right behind an ELF header, or the whole of PTX.
   std::string image;
   int dynamicShared = -1;
 

@@ -9,8 +9,11 @@
 #include "mega/runtime/Safetensors.h"
 #include "mega/runtime/megalith.h"
 
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include <dlfcn.h>
 
@@ -25,8 +28,8 @@ protected:
 
   void write(const std::string &manifest) {
     writeText(folder / "manifest.json", manifest);
-    writeText(folder / "kernel.sm_80.cubin", "cubin for sm_80");
-    writeText(folder / "kernel.sm_90a.cubin", "cubin for sm_90a");
+    writeText(folder / "kernel.sm_80.cubin", sampleCubin("cubin for sm_80"));
+    writeText(folder / "kernel.sm_90a.cubin", sampleCubin("cubin for sm_90a"));
   }
 
   Result<std::unique_ptr<Instance>> create(int64_t rows = 4, int device = 0) {
@@ -331,9 +334,15 @@ TEST_F(InstanceTest, CallerOwnedStates) {
   expectFailure(i->bindState("kv", address, 32), MEGALITH_CAPACITY,
                 {"2 rows are fewer than the position, 3"});
 
+  // Nothing is freed when the caller's memory takes the place of the caller's.
+  int waits = device().calls["cuCtxSynchronize"];
+  EXPECT_OK(i->bindState("kv", address, sizeof(memory)));
+  EXPECT_EQ(device().calls["cuCtxSynchronize"], waits);
+
   size_t allocations = device().allocations.size();
   EXPECT_OK(i->bindState("S", address, 24));
   EXPECT_EQ(device().allocations.size(), allocations - 1);
+  EXPECT_GT(device().calls["cuCtxSynchronize"], waits);
   i.reset();
   device().allocations.erase(address);
 }
@@ -417,4 +426,131 @@ TEST_F(InstanceTest, CInterface) {
             MEGALITH_INVALID_ARGUMENT);
   EXPECT_EQ(megalith_reset(instance), MEGALITH_OK);
   EXPECT_EQ(megalith_instance_destroy(instance), MEGALITH_OK);
+}
+
+TEST_F(InstanceTest, InstancesShareWeightsAndNothingElse) {
+  auto first = create(4);
+  ASSERT_TRUE(first);
+  auto second = (*first)->share(8);
+  ASSERT_TRUE(second) << second.status().message();
+  EXPECT_EQ(device().modules, 1);
+  EXPECT_EQ((*second)->capacity(), 8);
+  expectFailure((*first)->share(-1).status(), MEGALITH_INVALID_ARGUMENT,
+                {"-1 rows"});
+  // Bound through one, bound for both.
+  EXPECT_OK((*second)->bindTensors(sampleTensors()));
+  EXPECT_OK((*first)->weightsReady());
+  EXPECT_OK((*first)->step(inputAddress, outputAddress, nullptr));
+  mega_kernel_header before = device().header;
+  std::vector<CUdeviceptr> states = device().states;
+  EXPECT_OK((*second)->step(inputAddress, outputAddress, nullptr));
+  EXPECT_EQ(device().header.weights, before.weights);
+  EXPECT_NE(device().header.workspace, before.workspace);
+  EXPECT_NE(device().states[0], states[0]);
+  EXPECT_NE(device().states[1], states[1]);
+  EXPECT_OK((*second)->step(inputAddress, outputAddress, nullptr));
+  EXPECT_EQ((*first)->position(), 1);
+  EXPECT_EQ((*second)->position(), 2);
+  // The weights live as long as either.
+  first->reset();
+  EXPECT_OK((*second)->step(inputAddress, outputAddress, nullptr));
+  std::vector<uint8_t> arena(5152);
+  EXPECT_OK(packWeights(parsedSample(), sampleTensors(), arena.data()));
+  EXPECT_EQ(std::memcmp(device().header.weights, arena.data(), arena.size()),
+            0);
+}
+
+TEST_F(InstanceTest, WriteWeightsAndWorkspace) {
+  std::unique_ptr<Instance> instance = createBound();
+  uint8_t bytes[4] = {9, 8, 7, 6};
+  EXPECT_OK(instance->writeWeights(5148, bytes, 4));
+  EXPECT_OK(instance->writeWorkspace(252, bytes, 4));
+  EXPECT_OK(instance->step(inputAddress, outputAddress, nullptr));
+  EXPECT_EQ(device().header.weights[5148], 9);
+  EXPECT_EQ(device().header.workspace[252], 9);
+  expectFailure(instance->writeWeights(5149, bytes, 4),
+                MEGALITH_INVALID_ARGUMENT, {"5149..5153", "arena of 5152"});
+  expectFailure(instance->writeWeights(UINT64_MAX, bytes, 4),
+                MEGALITH_INVALID_ARGUMENT, {"arena of 5152"});
+  expectFailure(instance->writeWorkspace(253, bytes, 4),
+                MEGALITH_INVALID_ARGUMENT, {"253..257", "workspace of 256"});
+}
+
+TEST_F(InstanceTest, WaitNamesWhereAKernelHangs) {
+  write(replaced(replaced(sampleManifest(), "{\"bytes\": 256}",
+                          "{\"bytes\": 256, \"persistent\": [{\"offset\": 0,"
+                          "\"bytes\": 16, \"kind\": \"grid_barrier\"}]}"),
+                 "\"max_ctas\": 100", "\"max_ctas\": 4"));
+  std::unique_ptr<Instance> instance = createBound();
+  EXPECT_OK(instance->step(inputAddress, outputAddress, nullptr));
+  EXPECT_OK(instance->wait(nullptr, std::chrono::milliseconds(0)));
+  uint32_t counter = 2;
+  std::memcpy(device().header.workspace, &counter, sizeof counter);
+  device().hangs = true;
+  expectFailure(instance->wait(nullptr, std::chrono::milliseconds(20)),
+                MEGALITH_TIMEOUT,
+                {"20 ms", "position 1", "no word of progress",
+                 "grid barrier at workspace + 0: 2 of 4 ctas have arrived, cta "
+                 "0 is not among them"});
+  device().hangs = false;
+  EXPECT_OK(instance->wait(nullptr, std::chrono::milliseconds(20)));
+}
+
+TEST_F(InstanceTest, WatchdogBoundsEveryWait) {
+  std::unique_ptr<Instance> instance = createBound();
+  instance->setWatchdog(std::chrono::milliseconds(20));
+  EXPECT_OK(instance->stepHost(input, output));
+  device().hangs = true;
+  float s[6] = {};
+  int32_t ids[4];
+  expectFailure(instance->getState("S", s, sizeof s), MEGALITH_TIMEOUT,
+                {"Fake GPU is not done after 20 ms"});
+  expectFailure(instance->readProbe("ids", ids, sizeof ids), MEGALITH_TIMEOUT,
+                {});
+  expectFailure(instance->stepHost(input, output), MEGALITH_TIMEOUT, {});
+  EXPECT_EQ(instance->position(), 1);
+  expectFailure(instance->reset(), MEGALITH_TIMEOUT, {});
+  EXPECT_EQ(instance->position(), 1);
+  // Freeing would wait for the kernel, so everything stays.
+  size_t allocations = device().allocations.size();
+  instance.reset();
+  EXPECT_EQ(device().allocations.size(), allocations);
+  EXPECT_EQ(device().modules, 1);
+  device().hangs = false;
+  while (!device().released)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  // The threads that waited leave the context after that.
+  while (device().contextDepth != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (const auto &[address, bytes] : device().allocations)
+    std::free(reinterpret_cast<void *>(address));
+  device().allocations.clear();
+  device().modules = device().retained = 0;
+}
+
+TEST_F(InstanceTest, CInterfaceSharesAndWaits) {
+  megalith_bundle *bundle = nullptr;
+  ASSERT_EQ(megalith_bundle_load(folder.path.c_str(), &bundle), MEGALITH_OK);
+  megalith_instance *first = nullptr, *second = nullptr;
+  ASSERT_EQ(megalith_instance_create(bundle, 0, 4, &first), MEGALITH_OK)
+      << megalith_last_error();
+  ASSERT_EQ(megalith_instance_share(first, 2, &second), MEGALITH_OK)
+      << megalith_last_error();
+  megalith_instance_info info;
+  ASSERT_EQ(megalith_instance_get_info(second, &info), MEGALITH_OK);
+  EXPECT_STREQ(info.device_name, "Fake GPU");
+  EXPECT_STREQ(info.arch, "sm_90a");
+  EXPECT_EQ(info.device, 0);
+  EXPECT_EQ(info.origin, MEGALITH_ORIGIN_CUBIN);
+  EXPECT_EQ(info.ctas, 100);
+  EXPECT_EQ(info.threads, 512);
+  EXPECT_EQ(info.shared_bytes, 100000);
+  EXPECT_EQ(megalith_wait(second, nullptr, 1), MEGALITH_OK);
+  EXPECT_EQ(megalith_set_watchdog(second, 1000), MEGALITH_OK);
+  EXPECT_EQ(megalith_wait(nullptr, nullptr, 1), MEGALITH_INVALID_ARGUMENT);
+  EXPECT_EQ(megalith_instance_share(first, 1, nullptr),
+            MEGALITH_INVALID_ARGUMENT);
+  EXPECT_EQ(megalith_instance_destroy(first), MEGALITH_OK);
+  EXPECT_EQ(megalith_instance_destroy(second), MEGALITH_OK);
+  EXPECT_EQ(megalith_bundle_free(bundle), MEGALITH_OK);
 }

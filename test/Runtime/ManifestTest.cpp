@@ -148,3 +148,53 @@ TEST(Manifest, DamagedTextNeverCrashes) {
     EXPECT_TRUE(manifest || !manifest.status().message().empty());
   }
 }
+
+TEST(Manifest, OptionalParts) {
+  EXPECT_FALSE(parsedSample().persistent);
+  EXPECT_FALSE(parsedSample().traffic);
+  std::string digest(64, 'a');
+  std::string text = replaced(
+      replaced(
+          sampleManifest(), "{\"bytes\": 256}",
+          "{\"bytes\": 256, \"persistent\": [{\"offset\": 0, \"bytes\": 16, "
+          "\"kind\": \"grid_barrier\"}]}"),
+      "\"schedule\": {}",
+      "\"schedule\": {\"phase_list\": [{\"stages\": [\"a\", \"b\"]}],"
+      "\"bytes_per_step\": {\"weights\": 1, \"state\": 2, "
+      "\"cache_per_token\": 3}}, \"ptx\": [{\"arch\": \"compute_90a\", "
+      "\"file\": \"k.ptx\"}], \"files\": {\"k.ptx\": \"" +
+          digest + "\"}");
+  Result<Manifest> manifest = parseManifest(text, "m.json");
+  ASSERT_TRUE(manifest) << manifest.status().message();
+  ASSERT_TRUE(manifest->persistent);
+  EXPECT_EQ((*manifest->persistent)[0].bytes, 16u);
+  EXPECT_EQ((*manifest->persistent)[0].kind, "grid_barrier");
+  EXPECT_EQ(manifest->phases[0].stages, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(manifest->traffic->cachePerToken, 3u);
+  EXPECT_EQ(manifest->ptx[0].capability, 90);
+  EXPECT_TRUE(manifest->ptx[0].exact);
+  EXPECT_EQ(manifest->digests.at("k.ptx"), digest);
+
+  auto refused = [&](const std::string &from, const std::string &to,
+                     std::initializer_list<const char *> parts) {
+    expectFailure(parseManifest(replaced(text, from, to), "m.json").status(),
+                  MEGALITH_BAD_FORMAT, parts);
+  };
+  refused("\"bytes\": 16", "\"bytes\": 257",
+          {"persistent[0]", "not inside the 256"});
+  refused("\"bytes\": 16", "\"bytes\": 2", {"expected at least 4, found 2"});
+  refused("\"grid_barrier\"", "\"counters\"", {"key 'name' is missing"});
+  refused("\"grid_barrier\"",
+          "\"counters\", \"name\": \"a\", \"count\": 5",
+          {"count", "1..4, found 5"});
+  refused("\"offset\": 0, \"bytes\": 16", "\"offset\": 2, \"bytes\": 16",
+          {"not a multiple of 4"});
+  refused("\"stages\": [\"a\"", "\"stages\": [7", {"stages[0]"});
+  refused("\"cache_per_token\": 3", "\"cache_per_token\": -3",
+          {"bytes_per_step.cache_per_token"});
+  refused("compute_90a", "sm_90a",
+          {"ptx[0].arch", "expected compute_NN or compute_NNa"});
+  refused("\"file\": \"k.ptx\"", "\"file\": \"../k.ptx\"",
+          {"ptx[0].file", "without a folder"});
+  refused("\"aaaa", "\"AAAA", {"files.k.ptx", "64 lower-case"});
+}

@@ -5,8 +5,11 @@
 #include "mega/runtime/RandomInit.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+
+#include <elf.h>
 
 using namespace megalith;
 
@@ -37,36 +40,32 @@ std::string replaced(std::string text, const std::string &from,
 }
 
 std::string sampleManifest() {
-  // Units: 2 tiles x 2 slices, 1024 + 64 * 4 bytes each.
-  return R"({
-  "format": "megalith-bundle", "version": 1, "compiler": "test",
-  "block": "sample", "kernel": "megalith_sample",
-  "input":  {"dtype": "bf16", "shape": [16]},
-  "output": {"dtype": "bf16", "shape": [16]},
-  "weights": [
-    {"name": "norm", "kind": "dense", "shape": [16],
-     "tensors": [{"name": "norm", "dtype": "bf16", "shape": [16]}]},
-    {"name": "w", "kind": "quant", "shape": [160, 24], "group": 32,
-     "tensors": [{"name": "w.w_q", "dtype": "u8", "shape": [80, 24]},
-                 {"name": "w.scales", "dtype": "bf16", "shape": [5, 24]},
-                 {"name": "w.zeros", "dtype": "bf16", "shape": [5, 24]}]}
-  ],
-  "weight_bytes": 5152,
-  "packed": [
-    {"layout": "raw", "offset": 0, "bytes": 32, "sources": ["norm"]},
-    {"layout": "mma_m16k128", "offset": 32, "bytes": 5120, "sources": ["w"]}
-  ],
-  "states": [{"name": "S", "dtype": "f32", "shape": [2, 3]},
-             {"name": "kv", "dtype": "bf16", "shape": [-1, 8]}],
-  "in_place": true,
-  "workspace": {"bytes": 256},
-  "probes": [{"name": "ids", "dtype": "i32", "shape": [4], "offset": 64}],
-  "relaxations": [],
-  "launch": {"threads": 512, "shared_bytes": 100000, "max_ctas": 100},
-  "schedule": {},
-  "targets": [{"arch": "sm_80", "file": "kernel.sm_80.cubin"},
-              {"arch": "sm_90a", "file": "kernel.sm_90a.cubin"}]
-})";
+  std::ifstream file(MEGALITH_TEST_INPUTS "/sample.bundle/manifest.json");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_FALSE(text.empty());
+  return text;
+}
+
+std::string sampleCubin(const std::string &marker) {
+  // Header, marker, names, then two section headers: none, and the names.
+  Elf64_Ehdr header = {};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_machine = 190; // EM_CUDA
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 2;
+  header.e_shstrndx = 1;
+  Elf64_Shdr sections[2] = {};
+  sections[1].sh_type = SHT_STRTAB;
+  sections[1].sh_offset = sizeof header;
+  sections[1].sh_size = marker.size() + 1;
+  header.e_shoff = sizeof header + marker.size() + 1;
+  std::string bytes(reinterpret_cast<const char *>(&header), sizeof header);
+  bytes += marker;
+  bytes += '\0';
+  bytes.append(reinterpret_cast<const char *>(sections), sizeof sections);
+  return bytes;
 }
 
 Manifest parsedSample() {

@@ -30,10 +30,14 @@ void writeText(const std::string &path, const std::string &text);
 std::string replaced(std::string text, const std::string &from,
                      const std::string &to);
 
-/// A small valid manifest: dense "norm" [16]; quant "w" [160, 24] group 32;
-/// states "S" f32 [2, 3] and cache "kv" bf16 [-1, 8]; probe "ids" i32 [4] at
-/// 64 of a workspace of 256; targets sm_80 and sm_90a.
+/// The text of Inputs/sample.bundle/manifest.json, a small valid one: dense
+/// "norm" [16]; quant "w" [160, 24] group 32; states "S" f32 [2, 3] and cache
+/// "kv" bf16 [-1, 8]; probe "ids" i32 [4] at 64 of a workspace of 256; targets
+/// sm_80 and sm_90a.
 std::string sampleManifest();
+
+/// The smallest file that passes for a cubin, with `marker` in it.
+std::string sampleCubin(const std::string &marker);
 
 /// sampleManifest parsed.
 megalith::Manifest parsedSample();

@@ -28,8 +28,8 @@ mlir::OwningOpRef<mlir::ModuleOp> schedule(Session &session, uint64_t seed) {
   if (!module)
     return module;
   SchedulePhasesPassOptions options;
-  options.sync = seed % 4 == 0 ? Synchronization::Barriers
-                               : Synchronization::Counters;
+  options.sync =
+      seed % 4 == 0 ? Synchronization::Barriers : Synchronization::Counters;
   options.waitLimit = seed % 3 == 0 ? 16 : 64;
   bool done = session.run(*module, [&](mlir::PassManager &pm) {
     pm.addPass(createPartitionPass());
@@ -85,8 +85,9 @@ TEST(ScheduleLaw, UnsafeSchedulesAreRejected) {
     for (int number = 0; number < kMutations; ++number) {
       auto mutation = Mutation(number);
       mlir::OwningOpRef<mlir::ModuleOp> module = original->clone();
-      if (mutation == Mutation::ShareBytes)
+      if (mutation == Mutation::ShareBytes) {
         ASSERT_TRUE(plan(session, *module));
+      }
       if (!mutate(containerOf(*module), mutation, random))
         continue;
       // The op verifiers count, and come first.
@@ -101,8 +102,8 @@ TEST(ScheduleLaw, UnsafeSchedulesAreRejected) {
       }
       ++unsafe[describe(mutation)];
       ++total;
-      ASSERT_FALSE(accepted) << "seed " << seed << ", " << describe(mutation)
-                             << ": " << reason;
+      ASSERT_FALSE(accepted)
+          << "seed " << seed << ", " << describe(mutation) << ": " << reason;
       EXPECT_TRUE(report.located) << report.message;
       EXPECT_GE(report.notes, 1) << report.message;
     }

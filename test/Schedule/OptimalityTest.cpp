@@ -8,6 +8,7 @@
 #include "Support.h"
 
 #include "mega/Analysis/Certificate.h"
+#include "mega/Analysis/StageAccess.h"
 #include "mega/Transforms/ScheduleFile.h"
 
 #include "mlir/IR/Builders.h"
@@ -23,18 +24,18 @@ namespace {
 mlir::OwningOpRef<mlir::ModuleOp> partitioned(Session &session, uint64_t seed,
                                               int stages) {
   auto module = session.parse(randomProgram(seed, stages));
-  EXPECT_TRUE(module && session.run(*module, [](mlir::PassManager &pm) {
-    pm.addPass(createPartitionPass());
-  })) << "seed "
-      << seed;
+  EXPECT_TRUE(module && session.run(*module,
+                                    [](mlir::PassManager &pm) {
+                                      pm.addPass(createPartitionPass());
+                                    }))
+      << "seed " << seed;
   return module;
 }
 
 /// Puts stage i of a program into phase `phase[i]`.
 void place(mlir::Operation *program, const std::vector<int> &phase,
            int phases) {
-  auto stages =
-      llvm::to_vector(program->getRegion(0).getOps<StageOp>());
+  auto stages = llvm::to_vector(program->getRegion(0).getOps<StageOp>());
   mlir::Block *block = &program->getRegion(0).front();
   mlir::OpBuilder builder(program->getContext());
   for (int index = 0; index < phases; ++index) {
@@ -111,8 +112,8 @@ TEST(Optimality, NoScheduleHasFewerBarriers) {
     int stages = 3 + int(seed % 2);
     auto module = partitioned(session, seed, stages);
     auto edges = dependentPairs(containerOf(*module));
-    int fewest =
-        fewestBarriers(stages, edges, [&](const std::vector<int> &phase, int phases) {
+    int fewest = fewestBarriers(
+        stages, edges, [&](const std::vector<int> &phase, int phases) {
           mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
           place(containerOf(*copy), phase, phases);
           return whyUnsafe(containerOf(*copy)).empty();

@@ -165,8 +165,8 @@ private:
       for (WaitOp wait : stage.getBody().getOps<WaitOp>())
         for (int64_t tile = 0; tile < int64_t(*stage.getTiles()); ++tile) {
           int64_t before = 0;
-          for (const Signal &signal : signalsOf(
-                   wait.getCounters(), *evaluateAt(wait.getMap(), tile)))
+          for (const Signal &signal :
+               signalsOf(wait.getCounters(), *evaluateAt(wait.getMap(), tile)))
             if (events[signal.event].stage < int64_t(index))
               before += signal.amount;
           if (before < int64_t(wait.getTarget()))
@@ -254,7 +254,8 @@ private:
   /// No other buffer's write stands between the value and its reader.
   bool keepsValue(const Visit &read, const std::vector<Visit> &visits) const {
     for (const Visit &other : visits) {
-      if (!other.touch->isWrite || other.touch->resource == read.touch->resource)
+      if (!other.touch->isWrite ||
+          other.touch->resource == read.touch->resource)
         continue;
       bool renewed = false;
       for (const Visit &write : visits)

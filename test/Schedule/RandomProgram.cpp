@@ -43,8 +43,8 @@ private:
 
   std::string newBuffer(const char *type) {
     std::string name = "%b" + std::to_string(buffers++);
-    allocs += "  " + name + " = mega.alloc \"" + name.substr(1) + "\" : " +
-              type + "\n";
+    allocs += "  " + name + " = mega.alloc \"" + name.substr(1) +
+              "\" : " + type + "\n";
     return name;
   }
 
@@ -176,14 +176,16 @@ private:
     std::string slots = newBuffer("!mega.buffer<3x32xf32>");
     line("%y = mega.linear %x, @quant tiling(<begin = 0, count = 2, extent = "
          "16, split = true>) : tensor<32xbf16> -> tensor<32xf32>");
-    line("mega.store %y, " + slots + " : tensor<32xf32>, "
+    line("mega.store %y, " + slots +
+         " : tensor<32xf32>, "
          "!mega.buffer<3x32xf32>");
     sums.push_back(slots);
   }
 
   void addSum(bool last) {
     std::string slots = sums[below(int(sums.size()))];
-    line("%s = mega.load_sum " + slots + " : !mega.buffer<3x32xf32> -> "
+    line("%s = mega.load_sum " + slots +
+         " : !mega.buffer<3x32xf32> -> "
          "tensor<32xbf16>");
     line("%y = mega.elementwise %s : tensor<32xbf16> -> tensor<32xbf16>");
     finish("%y", last, {});
@@ -215,7 +217,8 @@ private:
       line("%m, %n, %c = mega.latent_scores %qa, %q, %pos, " + caches.back() +
            ", @rope scale(1.0) : tensor<1x32xf32>, tensor<1x32xbf16> -> "
            "tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1x32xf32>");
-      line("mega.store %m, " + most + " : tensor<4x1xf32>, "
+      line("mega.store %m, " + most +
+           " : tensor<4x1xf32>, "
            "!mega.buffer<4x1xf32>");
       return;
     }

@@ -28,8 +28,7 @@ std::set<int64_t> elementsByMap(const TileAccess &access, int64_t tile) {
     count *= dim;
   std::vector<int64_t> symbols(access.extents.size(), 0);
   for (;;) {
-    llvm::SmallVector<mlir::Attribute> operands = {
-        builder.getIndexAttr(tile)};
+    llvm::SmallVector<mlir::Attribute> operands = {builder.getIndexAttr(tile)};
     for (int64_t symbol : symbols)
       operands.push_back(builder.getIndexAttr(symbol));
     llvm::SmallVector<mlir::Attribute> results;
@@ -94,8 +93,8 @@ TEST(Relations, DependentTilesAreThoseThatShareElements) {
            later += 7) {
         std::set<int64_t> mine = elementsByMap(*edge.later, later);
         llvm::SmallVector<int64_t> wanted;
-        for (int64_t earlier = edge.earlier->begin;
-             earlier < edge.earlier->end; ++earlier) {
+        for (int64_t earlier = edge.earlier->begin; earlier < edge.earlier->end;
+             ++earlier) {
           std::set<int64_t> other = elementsByMap(*edge.earlier, earlier);
           bool shared = llvm::any_of(
               other, [&](int64_t element) { return mine.count(element); });

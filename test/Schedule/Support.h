@@ -33,9 +33,8 @@ public:
         handler(&context, [this](mlir::Diagnostic &diagnostic) {
           if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
             report.message = diagnostic.str();
-            report.located =
-                bool(diagnostic.getLocation()
-                         ->findInstanceOf<mlir::FileLineColLoc>());
+            report.located = bool(diagnostic.getLocation()
+                                      ->findInstanceOf<mlir::FileLineColLoc>());
             report.notes = std::distance(diagnostic.getNotes().begin(),
                                          diagnostic.getNotes().end());
           }

@@ -280,6 +280,8 @@ Words constants(const Words &in) {
     out.insert(out.end(), run + id * 2, run + id * 2 + 2);
     out.push_back(half(run, id));
     out.push_back(run[id]);
+    const size_t last = values - 4 - id * 4 % values;
+    out.insert(out.end(), run + last, run + last + 4);
   }
   return out;
 }
@@ -297,6 +299,10 @@ Words others(const Words &in) {
     out.push_back(next[3]);
   }
   return out;
+}
+
+uint32_t counter(const Words &in, size_t id) {
+  return in[place("Words") + (id + ctaThreads) % threads] + 1;
 }
 
 uint32_t barrier(const Words &in, size_t) {
@@ -412,6 +418,12 @@ std::vector<Section> makeSections() {
              [=](auto &in, size_t i) {
                return nearest(number(value(in, i))) << 16;
              })},
+      {"Pack", values, Match::Bits, 0,
+       words(values,
+             [=](auto &in, size_t i) {
+               return nearest(number(value(in, i))) |
+                      nearest(number(value(in, (i * 7 + 1) % values))) << 16;
+             })},
       {"Sub", values, Match::Bits, 0,
        halves("Pairs", [](double a, double b) { return a - b; })},
       {"Mul", values, Match::Bits, 0,
@@ -437,8 +449,9 @@ std::vector<Section> makeSections() {
       {"MmaEdge", threads * 4, Match::Value, 0, mma("Edge")},
       {"Ldmatrix", threads * 2, Match::Bits, 0, ldmatrix},
       {"Redux", threads * 2, Match::Bits, 0, redux},
-      {"Constants", threads * 8, Match::Bits, 0, constants},
+      {"Constants", threads * 12, Match::Bits, 0, constants},
       {"Others", threads * 11, Match::Bits, 0, others},
+      {"Counter", threads, Match::Bits, 0, words(threads, counter)},
       {"Barrier", threads, Match::Bits, 0, words(threads, barrier)},
       {"Stream", threads * 2, Match::Bits, 0, words(threads * 2, stream)},
       {"Lend", threads * 2, Match::Bits, 0, words(threads * 2, lend)},

@@ -27,6 +27,10 @@ public:
   /// part between dots, in turn.
   void opcodes(const std::string &kind, const std::string &from,
                const std::string &to);
+  /// As `each` behind the idioms, if the text has the building block `file`,
+  /// which must then have `from`.
+  void tile(const std::string &kind, const std::string &file,
+            const std::string &from, const std::string &to);
   /// Replaces the first occurrence of `from` in a twin.
   void twin(const std::string &kind, const std::string &file,
             const std::string &from, const std::string &to);
@@ -35,7 +39,7 @@ public:
   void workspaceReuse();
 
   std::vector<Mutant> mutants;
-  /// What twins should hold for their mutants and do not.
+  /// What twins and building blocks should hold for their mutants and do not.
   std::vector<std::string> missing;
 
 private:
@@ -108,6 +112,15 @@ void Collector::each(const std::string &kind, Part part,
     mutated.replace(at, from.size(), to);
     add(kind, at, mutated);
   }
+}
+
+void Collector::tile(const std::string &kind, const std::string &file,
+                     const std::string &from, const std::string &to) {
+  if (text.find("//===----- " + file + ".cuh") == std::string::npos)
+    return;
+  if (text.find(from, fence()) == std::string::npos)
+    missing.push_back(kind + ": " + file + ".cuh has no '" + from + "'");
+  each(kind, Part::Body, from, to);
 }
 
 void Collector::opcodes(const std::string &kind, const std::string &from,
@@ -350,22 +363,25 @@ std::vector<Mutant> makeMutants(const std::string &text, int capability,
   }
   c.twin("slot-of-next", "unit_ring", "base + issued % kSlots * kSlotBytes",
          "base + (issued + 1) % kSlots * kSlotBytes");
-  c.each("ring-overfull", Part::Body, "ring.pending() < Ring::kDepth",
+  c.tile("ring-overfull", "quant_gemv", "ring.pending() < Ring::kDepth",
          "ring.pending() <= Ring::kDepth");
-  c.each("no-release", Part::Body, "ring.release();", ";");
-  c.each("release-early", Part::Body, "if (i + 1 == units) {", "if (i == 0) {");
+  c.tile("no-release", "quant_gemv", "ring.release();", ";");
+  c.tile("release-early", "quant_gemv", "if (--burst == 0) {",
+         "if (burst-- == Stream::burst(step, left)) {");
   // Who does what.
-  c.each("share-end", Part::Body,
-         "int(u32(total) * u64(part + 1) / u32(parts))",
-         "int(u32(total) * u64(part + 1) / u32(parts)) + 1");
-  c.each("share-end", Part::Body,
-         "int(u32(total) * u64(part + 1) / u32(parts))",
-         "int(u32(total) * u64(part + 1) / u32(parts)) - 1");
-  c.each("share-begin", Part::Body, "int(u32(total) * u64(part) / u32(parts))",
-         "int(u32(total) * u64(part) / u32(parts)) + 1");
-  c.each("owner", Part::Body, "* u32(parts) - 1) / u32(total)",
-         "* u32(parts)) / u32(total)");
-  c.each("owner-count", Part::Body, "end - begin + 1}", "end - begin}");
+  const std::string end = "int(total * (part + 1) / parts)";
+  const std::string longEnd = "int(u32(total) * u64(part + 1) / u32(parts))";
+  const std::string longBegin = "int(u32(total) * u64(part) / u32(parts))";
+  for (const char *change : {" + 1", " - 1"}) {
+    c.tile("share-end", "share", end, end + change);
+    c.tile("share-end", "share", longEnd, longEnd + change);
+  }
+  c.tile("share-begin", "share", "int(total * part / parts)",
+         "int(total * part / parts) + 1");
+  c.tile("share-begin", "share", longBegin, longBegin + " + 1");
+  c.tile("owner", "share", "(index + 1) * parts - 1) / total",
+         "(index + 1) * parts) / total");
+  c.tile("owner-count", "share", "end - begin + 1}", "end - begin}");
   c.each("own-nobody", Part::Body, "blockIdx.x, gridDim.x);",
          "blockIdx.x + 1, gridDim.x);");
   c.each("one-thread-less", Part::Body, "if (threadIdx.x < 32)",

@@ -48,7 +48,7 @@ struct Launch {
 /// Several grids, lest a CTA happens to read only what it wrote itself. With
 /// one CTA, every warp's run is as long as it gets.
 const Launch launches[] = {{5, SimPolicy::RoundRobin, 0},
-                           {7, SimPolicy::Random, 1},
+                           {17, SimPolicy::Random, 1},
                            {1, SimPolicy::RoundRobin, 0}};
 
 } // namespace

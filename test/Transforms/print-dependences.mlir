@@ -147,35 +147,11 @@ mega.program @written_again(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf
 
 // -----
 
-// Halves that different stages write have nothing in common.
-// CHECK-LABEL: dependences of halves
-// CHECK-NEXT: low -> both: read after write of x, tile-local; tile 0 after tile 0
-// CHECK-NEXT: high -> both: read after write of x, tile-local; tile 4 after tile 0
-mega.program @halves(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16> {
-  %x = mega.alloc "x" : !mega.buffer<8xbf16>
-  mega.stage "low" tiles(4) {
-    %v = mega.load %in access(<affine_map<(d0)[s0] -> (s0)>, [8]>) : !mega.buffer<8xbf16> -> tensor<8xbf16>
-    %y = mega.elementwise %v tiling(<begin = 0, count = 4, extent = 1>) : tensor<8xbf16> -> tensor<8xbf16>
-    mega.store %y, %x access(<affine_map<(d0) -> (d0)>, []>) : tensor<8xbf16>, !mega.buffer<8xbf16>
-  }
-  mega.stage "high" tiles(4) {
-    %v = mega.load %in access(<affine_map<(d0)[s0] -> (s0)>, [8]>) : !mega.buffer<8xbf16> -> tensor<8xbf16>
-    %y = mega.elementwise %v tiling(<begin = 0, count = 4, extent = 1>) : tensor<8xbf16> -> tensor<8xbf16>
-    mega.store %y, %x access(<affine_map<(d0) -> (d0 + 4)>, []>) : tensor<8xbf16>, !mega.buffer<8xbf16>
-  }
-  mega.stage "both" tiles(8) {
-    %v = mega.load %x access(<affine_map<(d0) -> (d0)>, []>) : !mega.buffer<8xbf16> -> tensor<8xbf16>
-    %y = mega.elementwise %v tiling(<begin = 0, count = 8, extent = 1>) : tensor<8xbf16> -> tensor<8xbf16>
-    mega.store %y, %out access(<affine_map<(d0) -> (d0)>, []>) : tensor<8xbf16>, !mega.buffer<8xbf16>
-  }
-}
-
-// -----
-
 // State: the update of this step, and that of the next one.
 // CHECK-LABEL: dependences of state
 // CHECK-NEXT: append -> attend: read after write of @latent, all-to-all; tile 0 after tiles 0..63
 // CHECK-NEXT: append -> next step's append: write after write of @latent, tile-local; tile 0 after tile 0
+// CHECK-NEXT: append -> next step's attend: read after write of @latent, all-to-all; tile 0 after tiles 0..63
 // CHECK-NEXT: attend -> next step's append: write after read of @latent, all-to-all; tile 0 after tiles 0..3
 mega.state @latent : tensor<?x64xbf16>
 mega.state @rope : tensor<?x16xbf16>

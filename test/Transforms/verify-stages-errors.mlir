@@ -43,3 +43,17 @@ mega.program @no_store_relation(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<
     mega.store %y, %out : tensor<8xbf16>, !mega.buffer<8xbf16>
   }
 }
+
+// -----
+
+// A relation that somebody wrote must be what the stage does.
+#at = affine_map<(d0)[s0] -> (d0 + s0)>
+mega.weight @w : tensor<8x8xbf16>
+mega.program @false_relation(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16> {
+  mega.stage "s" tiles(8) {
+    // expected-error @below {{'mega.load' op has access relation #mega.access<affine_map<(d0)[s0] -> (d0 + s0)>, [1]>, expected #mega.access<affine_map<(d0)[s0] -> (s0)>, [8]>}}
+    %x = mega.load %in access(<#at, [1]>) : !mega.buffer<8xbf16> -> tensor<8xbf16>
+    %y = mega.linear %x, @w tiling(<begin = 0, count = 8, extent = 1>) : tensor<8xbf16> -> tensor<8xbf16>
+    mega.store %y, %out access(<#at, [1]>) : tensor<8xbf16>, !mega.buffer<8xbf16>
+  }
+}

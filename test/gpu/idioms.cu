@@ -29,6 +29,8 @@ static __device__ void bf16(const u32 *in, u32 *out, int id) {
     out[kOutWiden + i] = bits(bf16ToFloat(u16(a)));
     out[kOutRound + i] = floatToBf16(value);
     out[kOutRoundBf16 + i] = bits(roundBf16(value));
+    out[kOutPack + i] =
+        packBf16x2(value, number(in[kInFloats + (i * 7 + 1) % kValues]));
     out[kOutSub + i] = subBf16x2(a, b);
     out[kOutMul + i] = mulBf16x2(a, b);
     out[kOutMulTiny + i] =
@@ -77,7 +79,7 @@ static __device__ void put4(u32 *out, uint4 v) {
 
 static __device__ void constants(const u32 *in, u32 *out, int id) {
   const u32 *const words = in + kInWords;
-  u32 *const own = out + kOutConstants + id * 8;
+  u32 *const own = out + kOutConstants + id * 12;
   if (threadIdx.x == 0)
     prefetchL2(words, 1024);
   put4(own, loadConstant16(words + id * 4 % kValues));
@@ -86,6 +88,7 @@ static __device__ void constants(const u32 *in, u32 *out, int id) {
   own[5] = two.y;
   own[6] = loadConstantBf16(reinterpret_cast<const u16 *>(words) + id);
   own[7] = bits(loadConstantFloat(reinterpret_cast<const float *>(words) + id));
+  put4(own + 8, loadConstantPacked(words + kValues - 4 - id * 4 % kValues));
 }
 
 /// What another CTA wrote before a grid barrier.
@@ -106,6 +109,23 @@ static __device__ void others(const u32 *in, u32 *out, u8 *workspace, int id) {
   own[8] = bits(loadSharedFloat(reinterpret_cast<const float *>(other) + 1));
   own[9] = loadSharedBf16(reinterpret_cast<const u16 *>(other) + 5);
   own[10] = u32(loadSharedInt(reinterpret_cast<const int *>(other) + 3));
+}
+
+static __device__ u32 *counterOf(u8 *workspace, int cta) {
+  return reinterpret_cast<u32 *>(workspace + 24576) + cta * 32;
+}
+
+/// What the next CTA signals, without a barrier for all.
+static __device__ void counter(const u32 *in, u32 *out, u8 *workspace, int id) {
+  int *const words = reinterpret_cast<int *>(workspace + 25600);
+  words[id] = int(in[kInWords + id] + 1);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    Counter::add(counterOf(workspace, blockIdx.x), 3);
+  const int other = int(blockIdx.x + 1) % kCtas;
+  Counter::wait(counterOf(workspace, other), 3);
+  out[kOutCounter + id] =
+      u32(loadSharedInt(words + other * kThreads + int(threadIdx.x)));
 }
 
 /// Rounds of one word a CTA; an odd number, so that the counter's top bit
@@ -248,7 +268,10 @@ idioms(const Params p) {
   redux(in, out, id);
   constants(in, out, id);
   others(in, out, p.workspace, id);
+  counter(in, out, p.workspace, id);
   barrier(in, out, p.workspace, id);
+  if (id < kCtas)
+    Counter::reset(counterOf(p.workspace, id));
   stream(ring, in, out, id);
   lend(ring, in, out, shared, id);
   stamps(out, p.workspace);

@@ -12,6 +12,10 @@ using namespace mega::run;
 using megalith::Tensor;
 using megalith::TensorMap;
 
+/// No step of a block takes as long; one that does hangs, and then the error
+/// says where.
+static constexpr std::chrono::seconds watchdog{20};
+
 namespace {
 
 class CudaExecutor : public KernelExecutor<megalith::Instance> {
@@ -55,6 +59,7 @@ mega::run::makeCudaExecutor(const Description &description,
       bundle, device, bundle->manifest.hasCaches() ? rows : 0);
   if (!made)
     return createStringError(made.status().message());
+  (*made)->setWatchdog(watchdog);
   auto executor = std::make_unique<CudaExecutor>(std::move(*made), device);
   if (Error error = executor->bind(weights))
     return error;

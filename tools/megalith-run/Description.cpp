@@ -129,11 +129,24 @@ Description::load(const Options &options) {
     return description;
   }
   auto text = interfaceOf(description->wants), kernel = interfaceOf(manifest);
-  std::vector<std::string> missing;
-  std::set_symmetric_difference(text.begin(), text.end(), kernel.begin(),
-                                kernel.end(), std::back_inserter(missing));
-  if (!missing.empty())
-    return createStringError("'" + options.block + "' and bundle '" +
-                             options.bundle + "' differ in " + missing.front());
-  return description;
+  std::vector<std::string> onlyText, onlyKernel;
+  std::set_difference(text.begin(), text.end(), kernel.begin(), kernel.end(),
+                      std::back_inserter(onlyText));
+  std::set_difference(kernel.begin(), kernel.end(), text.begin(), text.end(),
+                      std::back_inserter(onlyKernel));
+  if (onlyText.empty() && onlyKernel.empty())
+    return description;
+  auto nameOf = [](StringRef line) { return line.split(": ").first; };
+  std::string first = onlyText.empty() ? onlyKernel.front() : onlyText.front();
+  // The first thing that differs, as each side has it.
+  auto side = [&](const std::vector<std::string> &lines) {
+    for (const std::string &line : lines)
+      if (nameOf(line) == nameOf(first))
+        return line;
+    return "no " + nameOf(first).str();
+  };
+  return createStringError(formatv("'{0}' has {1}, but bundle '{2}' has {3}",
+                                   options.block, side(onlyText),
+                                   options.bundle, side(onlyKernel))
+                               .str());
 }

@@ -10,6 +10,9 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+#include <cmath>
 
 using namespace llvm;
 using namespace mega::run;
@@ -139,20 +142,21 @@ static Error usage(const char *format, Args &&...args) {
   return createStringError(formatv(format, std::forward<Args>(args)...).str());
 }
 
-static Expected<Source> parseSource(StringRef flag, StringRef text) {
-  Source source;
-  if (text.consume_front("random:")) {
-    uint64_t seed;
-    if (text.getAsInteger(10, seed))
-      return usage("--{0} has seed '{1}', expected a non-negative integer",
-                   flag, text);
-    source.seed = seed;
-    return source;
-  }
-  if (text.empty())
-    return usage("--{0} is empty, expected a file or random:SEED", flag);
-  source.path = text.str();
-  return source;
+/// The output can be put where it is to go; better known before the run.
+static Error checkOutput(const std::string &path) {
+  if (path.empty())
+    return Error::success();
+  if (sys::fs::is_directory(path))
+    return usage("--output names the folder '{0}', expected a file", path);
+  SmallString<128> folder = sys::path::parent_path(path);
+  if (folder.empty())
+    folder = ".";
+  if (!sys::fs::is_directory(folder))
+    return usage("--output is to go into '{0}', which is no folder", folder);
+  if (sys::fs::access(folder, sys::fs::AccessMode::Write))
+    return usage("--output is to go into '{0}', which cannot be written",
+                 folder);
+  return Error::success();
 }
 
 /// Tells a bundle from a description, and wants what the target needs.
@@ -253,6 +257,12 @@ static Error checkValues(const Flags &flags) {
     return usage("--steps has value {0}, expected 1 or more", flags.steps);
   if (flags.timedSteps < 0)
     return usage("--time has value {0}, expected 0 or more", flags.timedSteps);
+  if (flags.device < 0)
+    return usage("--device has value {0}, expected 0 or more", flags.device);
+  for (const auto *option : {&flags.minCosine, &flags.maxError, &flags.tieGap})
+    if (!std::isfinite(*option) || *option < 0)
+      return usage("--{0} has value {1}, expected a finite number, 0 or more",
+                   option->ArgStr, option->getValue());
   if (flags.check != "" && flags.target == Options::Target::Reference)
     return usage("--check=reference compares the reference with itself, "
                  "expected --target=cuda or --target=sim");
@@ -296,6 +306,8 @@ Expected<Options> mega::run::parseOptions(int argc, char **argv) {
       return source.takeError();
     *place = *source;
   }
+  if (Error error = checkOutput(options.output))
+    return error;
   if (Error error = placeSubject(flags, options))
     return error;
   if (Error error = placeCases(flags, options))

@@ -5,6 +5,7 @@
 #ifndef MEGA_TOOLS_RUN_OPTIONS_H
 #define MEGA_TOOLS_RUN_OPTIONS_H
 
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
@@ -62,6 +63,9 @@ struct Options {
 
   double minCosine = 0.99999, maxError = 3e-3, tieGap = 0.05;
 };
+
+/// `text` as a file or `random:SEED`; `flag` is for the error.
+llvm::Expected<Source> parseSource(llvm::StringRef flag, llvm::StringRef text);
 
 /// Parses the command line; exits by itself for `--help` and unknown flags.
 llvm::Expected<Options> parseOptions(int argc, char **argv);

@@ -5,11 +5,13 @@
 #include "Output.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -36,9 +38,7 @@ mega::compileImage(const CompiledKernel &kernel, StringRef arch,
   return std::move(*program);
 }
 
-/// True if `path` is a directory with a bundle's manifest. A manifest.json of
-/// anything else does not make its folder ours to delete.
-static bool isBundle(StringRef path) {
+bool mega::isBundle(StringRef path) {
   llvm::SmallString<128> manifest(path);
   llvm::sys::path::append(manifest, "manifest.json");
   auto file = llvm::MemoryBuffer::getFile(manifest);
@@ -61,14 +61,14 @@ static llvm::Error checkReplaceable(StringRef path) {
       path + " exists and is not a bundle, expected a bundle or a new name");
 }
 
-/// Fails if the bundle `path` holds a file that no bundle has.
-static llvm::Error checkOnlyBundleFiles(StringRef path) {
+llvm::Error mega::checkOnlyBundleFiles(StringRef path) {
   std::error_code error;
   for (llvm::sys::fs::directory_iterator entry(path, error), end;
        entry != end && !error; entry.increment(error)) {
     StringRef name = llvm::sys::path::filename(entry->path());
     bool ours = name == "manifest.json" || name == "kernel.cu" ||
-                (name.starts_with("kernel.") && name.ends_with(".cubin"));
+                (name.starts_with("kernel.") &&
+                 (name.ends_with(".cubin") || name.ends_with(".ptx")));
     if (!ours)
       return llvm::createStringError(
           "bundle " + path + " also holds " + name +
@@ -77,8 +77,28 @@ static llvm::Error checkOnlyBundleFiles(StringRef path) {
   return llvm::Error::success();
 }
 
+llvm::Error mega::moveIntoPlace(StringRef beside, StringRef path) {
+  // What is old goes only once the new one stands in its place.
+  std::string old = (beside + ".old").str();
+  bool replaces = llvm::sys::fs::exists(path);
+  if (replaces)
+    if (std::error_code error = llvm::sys::fs::rename(path, old))
+      return llvm::createStringError(error,
+                                     "cannot rename " + path + " to " + old);
+  if (std::error_code error = llvm::sys::fs::rename(beside, path)) {
+    if (replaces)
+      llvm::sys::fs::rename(old, path);
+    return llvm::createStringError(error,
+                                   "cannot rename " + beside + " to " + path);
+  }
+  if (replaces)
+    llvm::sys::fs::remove_directories(old);
+  return llvm::Error::success();
+}
+
 llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
-                              ArrayRef<std::string> archs) {
+                              ArrayRef<std::string> archs,
+                              ArrayRef<std::string> ptxArchs) {
   // "name/" is the same directory; what lies beside it does not start inside.
   while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
     path = path.drop_back();
@@ -99,10 +119,31 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
                        program->stackBytes});
     files.emplace_back(file, std::move(program->image));
   }
-  llvm::json::Value manifest = makeManifest(
-      kernel.kernel, kernel.facts(), targets, std::move(kernel.relaxations));
-  files.emplace_back("manifest.json", llvm::formatv("{0:2}\n", manifest).str());
+  llvm::json::Array ptx;
+  for (const std::string &arch : ptxArchs) {
+    // NVRTC is asked for the same architecture under its other name.
+    std::string sm = "sm_" + StringRef(arch).split('_').second.str();
+    auto program = compileImage(kernel, sm, megalith::NvrtcImage::Ptx);
+    if (!program)
+      return program.takeError();
+    std::string file = "kernel." + arch + ".ptx";
+    ptx.push_back(llvm::json::Object{{"arch", arch}, {"file", file}});
+    files.emplace_back(file, std::move(program->image));
+  }
   files.emplace_back("kernel.cu", kernel.emitted.source);
+  llvm::json::Object manifest = makeManifest(
+      kernel.kernel, kernel.facts(), targets, std::move(kernel.relaxations));
+  if (!ptx.empty())
+    manifest["ptx"] = std::move(ptx);
+  llvm::json::Object digests;
+  for (const auto &[name, content] : files)
+    digests[name] =
+        llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(content)),
+                    /*LowerCase=*/true);
+  manifest["files"] = std::move(digests);
+  files.emplace_back(
+      "manifest.json",
+      llvm::formatv("{0:2}\n", llvm::json::Value(std::move(manifest))).str());
 
   // Beside the target, so that the final rename is one step.
   llvm::SmallString<128> beside;
@@ -117,21 +158,8 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
     if (llvm::Error error = writeFile(file, content))
       return error;
   }
-  // The old bundle goes only once the new one stands in its place.
-  std::string old = (beside + ".old").str();
-  bool replaces = llvm::sys::fs::exists(path);
-  if (replaces)
-    if (std::error_code error = llvm::sys::fs::rename(path, old))
-      return llvm::createStringError(error,
-                                     "cannot rename " + path + " to " + old);
-  if (std::error_code error = llvm::sys::fs::rename(beside, path)) {
-    if (replaces)
-      llvm::sys::fs::rename(old, path);
-    return llvm::createStringError(error,
-                                   "cannot rename " + beside + " to " + path);
-  }
-  if (replaces)
-    llvm::sys::fs::remove_directories(old);
+  if (llvm::Error error = moveIntoPlace(beside, path))
+    return error;
   cleanUp.release();
   return llvm::Error::success();
 }

@@ -22,11 +22,23 @@ llvm::Expected<megalith::NvrtcProgram>
 compileImage(const CompiledKernel &kernel, llvm::StringRef arch,
              megalith::NvrtcImage image);
 
+/// True if `path` is a directory with a bundle's manifest. A manifest.json of
+/// anything else does not make its folder ours to delete.
+bool isBundle(llvm::StringRef path);
+
+/// Fails if the bundle `path` holds a file that no bundle has.
+llvm::Error checkOnlyBundleFiles(llvm::StringRef path);
+
+/// Renames the folder `beside` to `path`, in place of what is there.
+llvm::Error moveIntoPlace(llvm::StringRef beside, llvm::StringRef path);
+
 /// Writes a bundle directory (docs/bundle-format.md) with one cubin for each of
-/// `archs`, all from the same source. The directory appears whole or not at
+/// `archs` ("sm_90a") and one PTX text for each of `ptxArchs` ("compute_80"),
+/// all from the same source. The directory appears whole or not at
 /// all; one that is there and is a bundle is replaced.
 llvm::Error writeBundle(llvm::StringRef path, CompiledKernel &kernel,
-                        llvm::ArrayRef<std::string> archs);
+                        llvm::ArrayRef<std::string> archs,
+                        llvm::ArrayRef<std::string> ptxArchs = {});
 
 } // namespace mega
 

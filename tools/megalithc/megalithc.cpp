@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The user's driver: a block description in, CUDA text, PTX, cubin, a bundle
-/// or the lowered IR out.
+/// The user's driver: a block description in, CUDA text, PTX, cubin, a bundle,
+/// a torch module or the lowered IR out.
 
 #include "Compile.h"
 #include "CompileOptions.h"
 #include "Output.h"
+#include "TorchFolder.h"
 
 #include "mega/Target/Machine.h"
 #include "mega/Transforms/ScheduleFile.h"
@@ -17,6 +18,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 
@@ -25,7 +27,7 @@ using namespace mega;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Emit { Mlir, Schedule, Cuda, Ptx, Cubin, Bundle };
+enum class Emit { Mlir, Schedule, Cuda, Ptx, Cubin, Bundle, Torch };
 
 cl::OptionCategory category("megalithc options");
 cl::opt<std::string> input(cl::Positional, cl::Required,
@@ -35,6 +37,11 @@ cl::list<std::string> archs("arch", cl::CommaSeparated,
                                      "(default sm_90a, or the machine "
                                      "file's)"),
                             cl::cat(category));
+cl::list<std::string> ptxArchs(
+    "ptx", cl::CommaSeparated,
+    cl::desc("also put PTX into the bundle, such as compute_80, for devices "
+             "that none of --arch fits"),
+    cl::cat(category));
 cl::opt<std::string> machine("machine",
                              cl::desc("machine file (JSON) instead of the "
                                       "shipped one for --arch"),
@@ -48,7 +55,10 @@ cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
                               clEnumValN(Emit::Cubin, "cubin", "GPU image"),
                               clEnumValN(Emit::Bundle, "bundle",
                                          "directory for the runtime "
-                                         "(default)")),
+                                         "(default)"),
+                              clEnumValN(Emit::Torch, "torch",
+                                         "Python package: a torch.nn.Module, "
+                                         "its bundle and the runtime")),
                    cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
                             cl::cat(category));
@@ -88,6 +98,11 @@ cl::opt<bool> instrument("instrument",
                          cl::desc("stamp the SM clock at each phase's start "
                                   "and end, in the probe megalith.stamps"),
                          cl::cat(category));
+cl::opt<std::string> runtimeLibrary(
+    "runtime-library",
+    cl::desc("libmegalith.so that --emit=torch puts into the folder (default: "
+             "the one that was built or installed with this program)"),
+    cl::cat(category));
 } // namespace
 
 /// The options file's choices under those of the command line.
@@ -114,6 +129,20 @@ static llvm::Expected<CompileOptions> chooseOptions() {
   options.emitter.instrument = instrument;
   options.schedule.file = schedule;
   return options;
+}
+
+/// --emit=torch.
+static llvm::Error writeTorch(ModuleOp block, CompiledKernel &kernel,
+                              const char *argv0) {
+  if (output == "-")
+    return llvm::createStringError("a torch module cannot go to standard "
+                                   "output, expected -o DIRECTORY");
+  auto library = findRuntimeLibrary(runtimeLibrary, argv0);
+  if (!library)
+    return library.takeError();
+  return writeTorchFolder(
+      output, block, llvm::sys::path::filename(input), kernel,
+      llvm::SmallVector<std::string>(archs.begin(), archs.end()), *library);
 }
 
 /// One target that all of `--arch` can run: the largest grid, the smallest
@@ -157,7 +186,29 @@ static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
   return merged;
 }
 
-static llvm::Error writeOutput(CompiledKernel &kernel) {
+/// --ptx names virtual architectures, each once, and is a bundle's.
+static llvm::Error checkPtxArchs() {
+  if (!ptxArchs.empty() && emit != Emit::Bundle)
+    return llvm::createStringError(
+        "--ptx is for a bundle, expected --emit=bundle");
+  for (auto [index, arch] : llvm::enumerate(ptxArchs)) {
+    llvm::StringRef digits = arch;
+    bool known = digits.consume_front("compute_");
+    digits.consume_back("a");
+    unsigned capability;
+    if (!known || digits.getAsInteger(10, capability) || capability < 80)
+      return llvm::createStringError("--ptx names '" + arch +
+                                     "', expected one like compute_80, not "
+                                     "below that");
+    if (llvm::is_contained(llvm::ArrayRef(&ptxArchs[0], index), arch))
+      return llvm::createStringError("--ptx names " + arch +
+                                     " twice, expected each once");
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error writeOutput(ModuleOp block, CompiledKernel &kernel,
+                               const char *argv0) {
   bool single = emit == Emit::Ptx || emit == Emit::Cubin;
   if (single && archs.size() != 1)
     return llvm::createStringError(
@@ -166,13 +217,16 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
   if (output.empty())
     return printPhases ? llvm::Error::success()
                        : llvm::createStringError("no output, expected -o PATH");
+  if (emit == Emit::Torch)
+    return writeTorch(block, kernel, argv0);
   if (emit == Emit::Bundle) {
     if (output == "-")
       return llvm::createStringError(
           "a bundle cannot go to standard output, expected -o DIRECTORY");
     return writeBundle(
         output, kernel,
-        llvm::SmallVector<std::string>(archs.begin(), archs.end()));
+        llvm::SmallVector<std::string>(archs.begin(), archs.end()),
+        llvm::SmallVector<std::string>(ptxArchs.begin(), ptxArchs.end()));
   }
   if (emit == Emit::Mlir) {
     std::string text;
@@ -194,7 +248,12 @@ static llvm::Error writeOutput(CompiledKernel &kernel) {
   return writeFile(output, program->image);
 }
 
-static llvm::Error run(MLIRContext &context) {
+static llvm::Error run(MLIRContext &context, const char *argv0) {
+  if (llvm::Error error = checkPtxArchs())
+    return error;
+  if (!runtimeLibrary.empty() && emit != Emit::Torch)
+    return llvm::createStringError(
+        "--runtime-library is for --emit=torch only");
   if (!schedule.empty() &&
       (sync.getNumOccurrences() || waitLimit.getNumOccurrences()))
     return llvm::createStringError(
@@ -217,7 +276,7 @@ static llvm::Error run(MLIRContext &context) {
   if (printPhases)
     printPhaseTable(kernel->kernel, kernel->facts(),
                     output == "-" ? llvm::errs() : llvm::outs());
-  return writeOutput(*kernel);
+  return writeOutput(*block, *kernel, argv0);
 }
 
 int main(int argc, char **argv) {
@@ -232,7 +291,7 @@ int main(int argc, char **argv) {
   SourceMgrDiagnosticHandler handler(sources, &context);
   // A message that names the thing needs no dump of the op after it.
   context.printOpOnDiagnostic(false);
-  if (llvm::Error error = run(context)) {
+  if (llvm::Error error = run(context, argv[0])) {
     llvm::WithColor::error(llvm::errs(), "megalithc")
         << llvm::toString(std::move(error)) << "\n";
     return 1;

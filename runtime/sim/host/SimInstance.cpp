@@ -4,6 +4,7 @@
 
 #include "Error.h"
 #include "File.h"
+#include "InstanceChecks.h"
 #include "WeightBinder.h"
 
 #include "mega/abi/Kernel.h"
@@ -24,16 +25,6 @@ struct SimInstance::Impl {
   uint64_t stateBytes(const StateDesc &desc) const {
     return desc.isCache() ? desc.unitBytes * uint64_t(rows) : desc.unitBytes;
   }
-  size_t find(const std::string &name) const {
-    std::optional<size_t> index = manifest.findState(name);
-    if (!index)
-      fail(MEGALITH_NOT_FOUND, "block {} has no state {}",
-           quote(manifest.block), quote(name));
-    return *index;
-  }
-  void expectCopy(const StateDesc &desc, const void *data,
-                  uint64_t bytes) const;
-
   // Buffers of the machine; states follow.
   enum : size_t { Weights, Input, Output, Workspace, FirstState };
 
@@ -77,23 +68,6 @@ SimInstance::Impl::Impl(std::shared_ptr<const Bundle> shared,
       buffers));
 }
 
-void SimInstance::Impl::expectCopy(const StateDesc &desc, const void *data,
-                                   uint64_t bytes) const {
-  if (!data && bytes != 0)
-    fail(MEGALITH_INVALID_ARGUMENT, "state {}: host pointer is null",
-         quote(desc.name));
-  if (!desc.isCache() && bytes != desc.unitBytes)
-    fail(MEGALITH_INVALID_ARGUMENT, "state {}: size is {} bytes, expected {}",
-         quote(desc.name), bytes, desc.unitBytes);
-  if (desc.isCache() && bytes % desc.unitBytes != 0)
-    fail(MEGALITH_INVALID_ARGUMENT,
-         "cache {}: {} bytes are no whole number of rows of {} bytes",
-         quote(desc.name), bytes, desc.unitBytes);
-  if (bytes > stateBytes(desc))
-    fail(MEGALITH_CAPACITY, "cache {}: {} rows are above its capacity of {}",
-         quote(desc.name), bytes / desc.unitBytes, rows);
-}
-
 SimInstance::SimInstance(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
 SimInstance::~SimInstance() = default;
 
@@ -128,16 +102,8 @@ int SimInstance::grid() const { return impl->ctas; }
 Status SimInstance::bindTensors(const TensorMap &map,
                                 const std::string &prefix) {
   return guard([&] {
-    std::vector<WeightBinder::NamedTensor> tensors;
-    for (const auto &[name, tensor] : map.tensors)
-      if (name.compare(0, prefix.size(), prefix) == 0 &&
-          impl->binder.wants(name.substr(prefix.size())))
-        tensors.emplace_back(name.substr(prefix.size()), tensor);
-    if (tensors.empty())
-      fail(MEGALITH_NOT_FOUND,
-           "none of the {} tensors given, with prefix {}, is a weight of "
-           "block {}",
-           map.tensors.size(), quote(prefix), quote(impl->manifest.block));
+    std::vector<WeightBinder::NamedTensor> tensors =
+        selectTensors(impl->manifest, impl->binder, map, prefix);
     uint8_t *weights = impl->machine->data(Impl::Weights);
     impl->binder.bind(
         tensors, [&](uint64_t offset, const uint8_t *data, uint64_t bytes) {
@@ -150,11 +116,24 @@ Status SimInstance::weightsReady() const {
   return guard([&] { impl->binder.expectReady(); });
 }
 
+Status SimInstance::writeWeights(uint64_t offset, const void *data,
+                                 uint64_t bytes) {
+  return guard([&] {
+    uint64_t size = impl->manifest.weightBytes;
+    if (offset > size || bytes > size - offset)
+      fail(MEGALITH_INVALID_ARGUMENT,
+           "weight bytes {}..{} are not inside the arena of {}", offset,
+           offset + bytes, size);
+    std::memcpy(impl->machine->data(Impl::Weights) + offset, data, bytes);
+  });
+}
+
 Status SimInstance::setState(const std::string &name, const void *data,
                              uint64_t bytes) {
   return guard([&] {
-    size_t index = impl->find(name);
-    impl->expectCopy(impl->manifest.states[index], data, bytes);
+    size_t index = findState(impl->manifest, name);
+    const StateDesc &desc = impl->manifest.states[index];
+    expectStateCopy(desc, impl->stateBytes(desc), data, bytes);
     if (bytes != 0)
       std::memcpy(impl->machine->data(Impl::FirstState + index), data, bytes);
   });
@@ -163,8 +142,9 @@ Status SimInstance::setState(const std::string &name, const void *data,
 Status SimInstance::getState(const std::string &name, void *data,
                              uint64_t bytes) {
   return guard([&] {
-    size_t index = impl->find(name);
-    impl->expectCopy(impl->manifest.states[index], data, bytes);
+    size_t index = findState(impl->manifest, name);
+    const StateDesc &desc = impl->manifest.states[index];
+    expectStateCopy(desc, impl->stateBytes(desc), data, bytes);
     if (bytes != 0)
       std::memcpy(data, impl->machine->data(Impl::FirstState + index), bytes);
   });
@@ -178,13 +158,7 @@ int64_t SimInstance::capacity() const {
 
 Status SimInstance::setPosition(int64_t position) {
   return guard([&] {
-    if (position < 0)
-      fail(MEGALITH_INVALID_ARGUMENT, "position is {}, expected 0 or more",
-           position);
-    if (position > capacity())
-      fail(MEGALITH_CAPACITY,
-           "position {} is above the cache capacity of {} rows", position,
-           capacity());
+    expectPosition(position, capacity());
     impl->position = position;
   });
 }
@@ -200,9 +174,7 @@ Status SimInstance::stepHost(const void *input, void *output) {
     if (!input || !output)
       fail(MEGALITH_INVALID_ARGUMENT, "input or output is null");
     impl->binder.expectReady();
-    if (impl->position >= capacity())
-      fail(MEGALITH_CAPACITY, "position {} is at the cache capacity of {} rows",
-           impl->position, capacity());
+    expectRoom(impl->position, capacity());
     SimMachine &machine = *impl->machine;
     const Manifest &manifest = impl->manifest;
     std::memcpy(machine.data(Impl::Input), input, manifest.input.bytes);
@@ -245,18 +217,8 @@ const SimRun &SimInstance::lastRun() const { return impl->run; }
 Status SimInstance::readProbe(const std::string &name, void *data,
                               uint64_t bytes) {
   return guard([&] {
-    const std::vector<ProbeDesc> &probes = impl->manifest.probes;
-    auto probe =
-        std::find_if(probes.begin(), probes.end(), [&](const ProbeDesc &desc) {
-          return desc.tensor.name == name;
-        });
-    if (probe == probes.end())
-      fail(MEGALITH_NOT_FOUND, "block {} has no probe {}",
-           quote(impl->manifest.block), quote(name));
-    if (bytes != probe->tensor.bytes)
-      fail(MEGALITH_INVALID_ARGUMENT, "probe {}: size is {} bytes, expected {}",
-           quote(name), bytes, probe->tensor.bytes);
-    std::memcpy(data, impl->machine->data(Impl::Workspace) + probe->offset,
+    const ProbeDesc &probe = findProbe(impl->manifest, name, data, bytes);
+    std::memcpy(data, impl->machine->data(Impl::Workspace) + probe.offset,
                 bytes);
   });
 }

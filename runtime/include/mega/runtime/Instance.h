@@ -10,12 +10,21 @@
 #include "mega/runtime/Status.h"
 #include "mega/runtime/TensorMap.h"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace megalith {
+
+/// Where an instance's machine code comes from.
+enum class ImageOrigin {
+  Cubin,    ///< the bundle's
+  Ptx,      ///< the bundle's PTX, compiled by the driver
+  Compiled, ///< the bundle's kernel.cu, compiled by NVRTC now
+  Cached,   ///< the same, compiled before
+};
 
 /// See megalith_instance_create. Not thread-safe; never throws.
 class Instance {
@@ -25,6 +34,10 @@ public:
   create(std::shared_ptr<const Bundle> bundle, int device,
          int64_t capacityRows);
 
+  /// Another instance with the same kernel and weights, and its own workspace,
+  /// states and position. See megalith_instance_share.
+  Result<std::unique_ptr<Instance>> share(int64_t capacityRows) const;
+
   /// Waits for the context's work, then frees.
   ~Instance();
   Instance(const Instance &) = delete;
@@ -33,12 +46,16 @@ public:
   /// The bundle the instance was made from.
   const Bundle &bundle() const;
 
+  /// The CUDA device's number.
+  int device() const;
+
   /// CTAs of every launch: the device's SMs, at most the manifest's max_ctas.
   int grid() const;
 
-  /// The device's name, and the arch of the cubin in use.
+  /// The device's name, and the arch of the image in use and its origin.
   const std::string &deviceName() const;
   const std::string &arch() const;
+  ImageOrigin origin() const;
 
   /// Binds one tensor. The tensor is shared, not copied: its owner keeps the
   /// bytes until the region is uploaded.
@@ -51,6 +68,10 @@ public:
   /// Maps a safetensors file and binds it as bindTensors does.
   Status bindSafetensors(const std::string &path,
                          const std::string &prefix = "");
+
+  /// Overwrites packed bytes of the weight arena, for tools that pack by
+  /// themselves (Repack.h). Waits for the context's work.
+  Status writeWeights(uint64_t offset, const void *data, uint64_t bytes);
 
   /// Names of tensors not given yet, in the manifest's order.
   std::vector<std::string> missingTensors() const;
@@ -75,6 +96,13 @@ public:
   /// CUstream.
   Status step(uint64_t input, uint64_t output, void *stream);
   Status stepHost(const void *input, void *output);
+
+  /// See megalith_wait and megalith_set_watchdog.
+  Status wait(void *stream, std::chrono::milliseconds limit);
+  void setWatchdog(std::chrono::milliseconds limit);
+
+  /// Overwrites bytes of the workspace, for tools that poison it.
+  Status writeWorkspace(uint64_t offset, const void *data, uint64_t bytes);
 
   Status readProbe(const std::string &name, void *data, uint64_t bytes);
   Status reset();

@@ -10,7 +10,9 @@
 #include "mega/runtime/Status.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,16 +79,41 @@ struct ProbeDesc {
   uint64_t offset = 0;
 };
 
-/// A cubin of the bundle.
+/// A cubin or a PTX text of the bundle.
 struct TargetDesc {
-  /// As in the manifest, such as "sm_90a".
+  /// As in the manifest, such as "sm_90a"; "compute_80" for PTX.
   std::string arch;
   /// A plain file name in the bundle's folder.
   std::string file;
-  /// 90 for sm_90a.
+  /// 90 for sm_90a and compute_90.
   int capability = 0;
   /// Whether the arch has the suffix `a` and so runs on this capability only.
   bool exact = false;
+};
+
+/// A part of the workspace that lives from launch to launch, such as a barrier's
+/// counter. The rest is scratch: a launch uses nothing that an earlier one left.
+struct PersistentDesc {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  /// "grid_barrier": one u32 at `offset`, counted as GridBarrier does.
+  /// "counters": `count` u32, evenly apart. Other words are for readers.
+  std::string kind;
+  /// Counters only.
+  std::string name;
+  uint64_t count = 0;
+};
+
+/// A phase of the schedule, for messages.
+struct PhaseDesc {
+  std::vector<std::string> stages;
+};
+
+/// Bytes that one step must move, as the compiler counts them.
+struct TrafficDesc {
+  uint64_t weights = 0;
+  uint64_t state = 0;
+  uint64_t cachePerToken = 0;
 };
 
 /// The whole manifest.
@@ -110,6 +137,16 @@ struct Manifest {
   int sharedBytes = 0;
   int maxCtas = 0;
   std::vector<TargetDesc> targets;
+  /// PTX texts, for devices that no target fits.
+  std::vector<TargetDesc> ptx;
+  /// Lower-case SHA-256 by file name; files that are not listed are not
+  /// checked.
+  std::map<std::string, std::string> digests;
+  /// Nothing if the manifest does not say what in the workspace persists.
+  std::optional<std::vector<PersistentDesc>> persistent;
+  /// Informative: empty and nothing if the manifest does not say.
+  std::vector<PhaseDesc> phases;
+  std::optional<TrafficDesc> traffic;
 
   /// Whether any state is a cache.
   bool hasCaches() const;
@@ -125,6 +162,12 @@ struct Bundle {
   std::string text;
   Manifest manifest;
 };
+
+/// The file `name` of a bundle's folder, which must be a regular file there, of
+/// at most `limit` bytes, with the digest that the manifest gives if it gives
+/// one. IO_ERROR, BAD_FORMAT.
+Result<std::string> readBundleFile(const Bundle &bundle,
+                                   const std::string &name, uint64_t limit);
 
 /// Parses manifest JSON; `label` names it in messages. Unknown keys are
 /// skipped (they are informative); everything else is checked. BAD_FORMAT;

@@ -169,6 +169,7 @@ public:
   int grid() const;
   Status bindTensors(const TensorMap &map, const std::string &prefix = "");
   Status weightsReady() const;
+  Status writeWeights(uint64_t offset, const void *data, uint64_t bytes);
   Status setState(const std::string &name, const void *data, uint64_t bytes);
   Status getState(const std::string &name, void *data, uint64_t bytes);
   int64_t capacity() const;

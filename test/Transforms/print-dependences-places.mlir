@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: megalith-opt %s -mega-print-dependences -o /dev/null | FileCheck %s
+// RUN: megalith-opt %s -split-input-file -mega-print-dependences -o /dev/null | FileCheck %s
 
 // Scratch that is used again: `b` lies where `a` lay, two bytes on. Tile 0 of
 // the stage that writes `b` touches bytes of tile 1's element of `a`.
@@ -34,5 +34,30 @@ mega.kernel @reuse(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16>
       %y = mega.elementwise %v tiling(<begin = 0, count = 8, extent = 1>) : tensor<8xbf16> -> tensor<8xbf16>
       mega.store %y, %b access(<affine_map<(d0) -> (d0)>, []>) : tensor<8xbf16>, !mega.buffer<8xbf16>
     }
+  }
+}
+
+// -----
+
+// Halves that different stages write have nothing in common.
+// CHECK-LABEL: dependences of halves
+// CHECK-NEXT: low -> both: read after write of x, tile-local; tile 0 after tile 0
+// CHECK-NEXT: high -> both: read after write of x, tile-local; tile 4 after tile 0
+mega.program @halves(%in, %out) : !mega.buffer<8xbf16>, !mega.buffer<8xbf16> {
+  %x = mega.alloc "x" : !mega.buffer<8xbf16>
+  mega.stage "low" tiles(4) {
+    %v = mega.load %in access(<affine_map<(d0)[s0] -> (s0)>, [8]>) : !mega.buffer<8xbf16> -> tensor<8xbf16>
+    %y = mega.elementwise %v tiling(<begin = 0, count = 4, extent = 1>) : tensor<8xbf16> -> tensor<8xbf16>
+    mega.store %y, %x access(<affine_map<(d0) -> (d0)>, []>) : tensor<8xbf16>, !mega.buffer<8xbf16>
+  }
+  mega.stage "high" tiles(4) {
+    %v = mega.load %in access(<affine_map<(d0)[s0] -> (s0)>, [8]>) : !mega.buffer<8xbf16> -> tensor<8xbf16>
+    %y = mega.elementwise %v tiling(<begin = 0, count = 4, extent = 1>) : tensor<8xbf16> -> tensor<8xbf16>
+    mega.store %y, %x access(<affine_map<(d0) -> (d0 + 4)>, []>) : tensor<8xbf16>, !mega.buffer<8xbf16>
+  }
+  mega.stage "both" tiles(8) {
+    %v = mega.load %x access(<affine_map<(d0) -> (d0)>, []>) : !mega.buffer<8xbf16> -> tensor<8xbf16>
+    %y = mega.elementwise %v tiling(<begin = 0, count = 8, extent = 1>) : tensor<8xbf16> -> tensor<8xbf16>
+    mega.store %y, %out access(<affine_map<(d0) -> (d0)>, []>) : tensor<8xbf16>, !mega.buffer<8xbf16>
   }
 }
