@@ -105,6 +105,20 @@ cl::opt<std::string> runtimeLibrary(
     cl::cat(category));
 } // namespace
 
+/// --emit=torch.
+static llvm::Error writeTorch(ModuleOp block, CompiledKernel &kernel,
+                              const char *argv0) {
+  if (output == "-")
+    return llvm::createStringError("a torch module cannot go to standard "
+                                   "output, expected -o DIRECTORY");
+  auto library = findRuntimeLibrary(runtimeLibrary, argv0);
+  if (!library)
+    return library.takeError();
+  return writeTorchFolder(
+      output, block, llvm::sys::path::filename(input), kernel,
+      llvm::SmallVector<std::string>(archs.begin(), archs.end()), *library);
+}
+
 /// The options file's choices under those of the command line.
 static llvm::Expected<CompileOptions> chooseOptions() {
   CompileOptions options;
@@ -129,20 +143,6 @@ static llvm::Expected<CompileOptions> chooseOptions() {
   options.emitter.instrument = instrument;
   options.schedule.file = schedule;
   return options;
-}
-
-/// --emit=torch.
-static llvm::Error writeTorch(ModuleOp block, CompiledKernel &kernel,
-                              const char *argv0) {
-  if (output == "-")
-    return llvm::createStringError("a torch module cannot go to standard "
-                                   "output, expected -o DIRECTORY");
-  auto library = findRuntimeLibrary(runtimeLibrary, argv0);
-  if (!library)
-    return library.takeError();
-  return writeTorchFolder(
-      output, block, llvm::sys::path::filename(input), kernel,
-      llvm::SmallVector<std::string>(archs.begin(), archs.end()), *library);
 }
 
 /// One target that all of `--arch` can run: the largest grid, the smallest
