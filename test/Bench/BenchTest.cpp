@@ -38,8 +38,8 @@ protected:
     std::string path = folder / name;
     std::filesystem::create_directory(path);
     writeText(path + "/manifest.json", manifest);
-    writeText(path + "/kernel.sm_80.cubin", "cubin for sm_80");
-    writeText(path + "/kernel.sm_90a.cubin", "cubin for sm_90a");
+    writeText(path + "/kernel.sm_80.cubin", sampleCubin("cubin for sm_80"));
+    writeText(path + "/kernel.sm_90a.cubin", sampleCubin("cubin for sm_90a"));
     return path;
   }
 

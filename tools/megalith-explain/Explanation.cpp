@@ -57,8 +57,6 @@ public:
     addEdges(result);
     addSyncs(result);
     std::tie(result.lowerBound, result.chain) = certificate();
-    std::tie(result.lowerBoundCounters, result.chainCounters) =
-        longestChain(true);
     result.weightBytes = cost.weightBytes;
     result.stateBytes = cost.stateBytes;
     result.cacheBytes = cost.cacheBytes;
@@ -191,26 +189,23 @@ private:
   std::pair<int64_t, std::vector<std::string>> certificate() {
     auto links = kernel->getAttrOfType<ArrayAttr>(kBarrierChainAttrName);
     if (!links)
-      return longestChain(false);
+      return longestChain();
     std::vector<std::string> chain;
     for (auto link : links.getAsRange<StringAttr>())
       chain.push_back(link.getValue().str());
     return {int64_t(chain.size()), chain};
   }
 
-  /// The longest chain of stages that must not overlap: how many edges it has,
-  /// and what they are. With `counters`, tile-local edges cost nothing.
-  std::pair<int64_t, std::vector<std::string>> longestChain(bool counters) {
+  /// The longest chain of dependent stages: how many edges it has, and what
+  /// they are.
+  std::pair<int64_t, std::vector<std::string>> longestChain() {
     SmallVector<int64_t> length(placed.size(), 0), before(placed.size(), -1);
     for (size_t b = 0; b < placed.size(); ++b)
       for (size_t a = 0; a < b; ++a) {
         auto edges = collectDependences(placed[a].accesses, placed[b].accesses);
         if (edges.empty())
           continue;
-        bool local = llvm::all_of(edges, [](const StageDependence &edge) {
-          return typeOf(edge) == "tile_local";
-        });
-        int64_t through = length[a] + (counters && local ? 0 : 1);
+        int64_t through = length[a] + 1;
         if (through > length[b] || before[b] < 0) {
           length[b] = std::max(length[b], through);
           before[b] = a;

@@ -71,11 +71,10 @@ struct Explanation {
   std::vector<EdgeInfo> edges;
   std::vector<SyncInfo> syncs; ///< in the order in which they happen
   int64_t barriers, counterWaits;
-  /// Fewest barriers for these stages with the schedule's means, and if counters
-  /// ordered every tile-local edge; each with the chain of dependences that
-  /// proves it, one for each barrier.
-  int64_t lowerBound, lowerBoundCounters;
-  std::vector<std::string> chain, chainCounters;
+  /// Fewest barriers for these stages with the schedule's means, and the chain
+  /// of dependences that proves it, one for each barrier.
+  int64_t lowerBound;
+  std::vector<std::string> chain;
   int64_t weightBytes, stateBytes, cacheBytes, cacheBytesPerToken;
   double predictedUs, rooflineUs;
   std::optional<Measurement> measured;

@@ -96,8 +96,6 @@ json::Object mega::explain::jsonOf(const Explanation &x) {
       {"counter_waits", x.counterWaits},
       {"lower_bound", x.lowerBound},
       {"lower_bound_chain", strings(x.chain)},
-      {"lower_bound_counters", x.lowerBoundCounters},
-      {"lower_bound_counters_chain", strings(x.chainCounters)},
       {"predicted_us", rounded(x.predictedUs)},
       {"roofline_us", rounded(x.rooflineUs)},
       {"bytes_per_step",

@@ -90,8 +90,6 @@ void mega::explain::printText(const Explanation &x, llvm::raw_ostream &os) {
   os << format("%lld grid barriers; at least %lld for these stages with "
                "what may order them\n",
                (long long)x.barriers, (long long)x.lowerBound);
-  os << format("at least %lld if counters ordered all that is tile-local\n",
-               (long long)x.lowerBoundCounters);
   printChain(x.chain, os);
   printSyncs(x, os);
 }

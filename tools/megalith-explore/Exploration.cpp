@@ -280,7 +280,7 @@ llvm::Error mega::explore::writeBundles(const Setting &setting,
         if (!kernel)
           return kernel.takeError();
         return writeBundle(setting.folder + "/" + nameOf(index), *kernel,
-                           {worker.target().getArch().str()});
+                           {worker.target().getArch().str()}, /*ptxArchs=*/{});
       },
       [&](size_t index) {
         candidates[index].bundle = nameOf(index);
