@@ -22,7 +22,7 @@ const SimShape grid = {3, 64, 0};
 const char *const body = R"(
     mega::u32 *const words = reinterpret_cast<mega::u32 *>(p.workspace);
     mega::u32 *const grid = words + 255;
-    mega::atPhase(0);
+    mega::atStage(0);
     for (int tile = 0; tile < 6; ++tile) {
       const int half = (blockIdx.x + tile) % gridDim.x;
       if (half == 2)
@@ -35,7 +35,7 @@ const char *const body = R"(
       if (threadIdx.x == 0)
         mega::Counter::add(words + 32 * tile, 1);
     }
-    mega::atPhase(1);
+    mega::atStage(1);
     int sum = 0;
     for (int tile = (blockIdx.x + 1) % 3; tile < 6; tile += gridDim.x) {
       mega::atTile(tile);
@@ -44,14 +44,14 @@ const char *const body = R"(
     }
     p.output[blockIdx.x * 64 + threadIdx.x] = sum;
     mega::GridBarrier::arriveAndWait(grid);
-    mega::atPhase(2);
+    mega::atStage(2);
     if (blockIdx.x == 0)
       if (threadIdx.x < 6)
         mega::Counter::reset(words + 32 * threadIdx.x);)";
 
 const char *const phases = R"(
   struct Phase { int kind, instance; };
-  __constant__ const Phase kPhases[] = {
+  __constant__ const Phase kStages[] = {
     {0, 0}, // make (tiles.mlir:1)
     {1, 0}, // add (tiles.mlir:2)
     {2, 0}, // reset (tiles.mlir:3)

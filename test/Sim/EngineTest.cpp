@@ -148,7 +148,7 @@ TEST(Deadlock, NamesEveryCtaAndTheVariable) {
 /// Each CTA runs three phases of two tiles, and waits for something in one.
 const char *const phases = R"(
   struct Phase { int kind, instance; };
-  __constant__ const Phase kPhases[] = {
+  __constant__ const Phase kStages[] = {
     {0, 0}, // linear first (a.mlir:1)
     {0, 1}, // linear second (a.mlir:2)
     {0, 2}, // linear third (a.mlir:3)
@@ -160,7 +160,7 @@ TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
   // phase 1.
   TinyKernel kernel(R"(
     for (int phase = 0; phase < 3; ++phase) {
-      mega::atPhase(phase);
+      mega::atStage(phase);
       for (int tile = blockIdx.x; tile < 2; tile += gridDim.x)
         mega::atTile(tile);
       if (phase == 1 && blockIdx.x != 1)
@@ -175,7 +175,7 @@ TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
   TinyKernel ring(R"(
     mega::UnitRing<2, 1, 64, 1> ring;
     ring.init(shared);
-    mega::atPhase(2);
+    mega::atStage(2);
     mega::atTile(4 + blockIdx.x);
     ring.wait();)",
                   {2, 32, 1024}, idiomText("unit_ring.cuh"), {}, phases);
@@ -188,7 +188,7 @@ TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
 
 TEST(Races, NamesBothPhasesEvenPastTheTwoHundredFiftySixth) {
   const char *const body = R"(
-    mega::atPhase(blockIdx.x == 0 ? 254 + p.state[0] : 254);
+    mega::atStage(blockIdx.x == 0 ? 254 + p.state[0] : 254);
     if (threadIdx.x == 0)
       p.workspace[64] = 1;)";
   for (auto [shift, name] : {std::pair<int, const char *>{0, "phase 254\n"},

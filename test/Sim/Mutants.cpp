@@ -59,9 +59,10 @@ private:
 
 } // namespace
 
-/// Without the number of the phase, which changes with every other one.
+/// Without the number of the stage, which changes with every other one, and
+/// what fills the name up.
 static std::string withoutNumber(const std::string &function) {
-  static const std::regex number(R"(phase_\d+_)");
+  static const std::regex number(R"(stage_\d+_|_+$)");
   return std::regex_replace(function, number, "");
 }
 
@@ -289,7 +290,7 @@ void Collector::workspaceReuse() {
     if (table == std::string::npos)
       return;
     size_t end = text.find("\n};", table);
-    // "/// Where the operands of phase_00_linear lie." stands above.
+    // "/// Where the operands of stage_00_linear lie." stands above.
     const std::string above = "operands of ";
     const size_t stage = text.rfind(above, table) + above.size();
     const std::string function =
@@ -384,8 +385,8 @@ std::vector<Mutant> makeMutants(const std::string &text, int capability,
   c.tile("ring-overfull", "quant_gemv", "ring.pending() < Ring::kDepth",
          "ring.pending() <= Ring::kDepth");
   c.tile("no-release", "quant_gemv", "ring.release();", ";");
-  c.tile("release-early", "quant_gemv", "if (--burst == 0) {",
-         "if (burst-- == Stream::burst(step, left)) {");
+  c.tile("release-early", "quant_gemv", "if (--units == 0) {",
+         "if (--units, sum.x == 0 && sum.y == 0) {");
   // Who does what.
   const std::string end = "int(total * (part + 1) / parts)";
   const std::string longEnd = "int(u32(total) * u64(part + 1) / u32(parts))";

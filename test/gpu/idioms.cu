@@ -2,8 +2,8 @@
 /// \file
 /// Every idiom of runtime/device/ptx, and the CUDA functions that kernels call
 /// beside them, on inputs of the caller's. Stands behind the idioms' text and
-/// the constants of test/Sim/IdiomSections.cpp: kIn* and kOut* are places in the
-/// input and the output, in words.
+/// the constants of test/Sim/IdiomSections.cpp: kIn* and kOut* are places in
+/// the input and the output, in words.
 
 using namespace mega;
 
@@ -100,8 +100,8 @@ static __device__ void others(const u32 *in, u32 *out, u8 *workspace, int id) {
   u32 *const own = out + kOutOthers + id * 11;
   const u32 *const other = mine + (id + kThreads) % kAll * 4;
   put4(own, loadShared16(other));
-  const float4 four = loadSharedFloat4(
-      reinterpret_cast<const float *>(mine) + (id + 2 * kThreads) % kAll * 4);
+  const float4 four = loadSharedFloat4(reinterpret_cast<const float *>(mine) +
+                                       (id + 2 * kThreads) % kAll * 4);
   own[4] = bits(four.x);
   own[5] = bits(four.y);
   own[6] = bits(four.z);
@@ -134,7 +134,7 @@ static __device__ void barrier(const u32 *in, u32 *out, u8 *workspace, int id) {
   int *const words = reinterpret_cast<int *>(workspace + 16384);
   u32 sum = 0;
   for (int round = 0; round < 4; ++round) {
-    atPhase(round);
+    atStage(round);
     if (threadIdx.x == 0)
       words[blockIdx.x] = int(in[kInWords + round * kCtas + blockIdx.x]);
     GridBarrier::arriveAndWait(reinterpret_cast<u32 *>(workspace));
@@ -170,7 +170,7 @@ static __device__ void stream(Ring &ring, const u32 *in, u32 *out, int id) {
   out[kOutStream + id * 2 + 1] = pending;
 }
 
-/// The ring's slots lent to ordinary accesses, and taken back.
+/// The ring's slots lent to ordinary accesses, and taken up again.
 static __device__ void lend(Ring &ring, const u32 *in, u32 *out, u8 *shared,
                             int id) {
   u32 *const slots = reinterpret_cast<u32 *>(shared + Ring::kBarrierBytes);
@@ -181,6 +181,8 @@ static __device__ void lend(Ring &ring, const u32 *in, u32 *out, u8 *shared,
   out[kOutLend + id * 2] = slots[255 - threadIdx.x];
   fenceAsyncProxy();
   __syncthreads();
+  const u32 bursts = ring.taken;
+  ring.attach(shared, bursts);
   ring.issue(reinterpret_cast<const u8 *>(in + kInWords) + id / 32 * 128, 128);
   out[kOutLend + id * 2 + 1] =
       reinterpret_cast<const u32 *>(ring.wait())[31 - threadIdx.x % 32];
@@ -252,7 +254,7 @@ static __device__ void language(const u32 *in, u32 *out, int id) {
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
-idioms(const Params p) {
+    idioms(const Params p) {
   extern __shared__ __align__(128) mega::u8 shared[];
   const u32 *const in = p.input;
   u32 *const out = p.output;

@@ -26,17 +26,17 @@ static StringRef shortName(StringRef name) {
 }
 
 LogicalResult StageEmitter::emitAnchors(StageOp stage) {
+  // Plain weights first, while the stream's first copies are on their way.
+  for (LinearOp linear : stage.getBody().getOps<LinearOp>())
+    if (linear.getTileExtent() != kUnitOutputs)
+      emitDenseLinear(linear);
   emitQuantLinears(KernelModel::quantLinears(stage));
   for (Operation &op : stage.getBody().front()) {
     if (!isa<AnchorOpInterface>(op))
       continue;
     LogicalResult result =
         TypeSwitch<Operation *, LogicalResult>(&op)
-            .Case([&](LinearOp linear) {
-              if (linear.getTileExtent() != kUnitOutputs)
-                emitDenseLinear(linear);
-              return success();
-            })
+            .Case([&](LinearOp) { return success(); })
             .Case([&](DeltaRuleOp delta) {
               emitDeltaRule(delta);
               return success();
@@ -226,10 +226,14 @@ static void collectStores(Value value, SmallVectorImpl<StoreOp> &stores) {
 // Quantised matrix-vector products
 //===----------------------------------------------------------------------===//
 
-std::string StageEmitter::declareGemvScratch() {
+std::string StageEmitter::declareGemvScratch(const UnitList &list) {
+  // GemvChunk and GemvScratch in quant_gemv.cuh.
   int64_t warps = model.threads() / 32;
-  return declareScratch("mega::GemvScratch<" + str(warps) + ">",
-                        warps * 2 * 16 * (8 + 4));
+  int64_t perSegment = llvm::divideCeil(list.segment, list.units);
+  int64_t perTile = list.steps / list.segment * perSegment;
+  int64_t tiles = std::clamp<int64_t>(256 / perTile, 1, warps);
+  return declareScratch("decltype(" + stream + ")::Scratch",
+                        (tiles * perTile + warps) * 16 * 4);
 }
 
 UnitList StageEmitter::unitList(int64_t tiles, int64_t steps, int64_t segment,
@@ -255,11 +259,11 @@ void StageEmitter::emitStream(const UnitList &list,
 
 void StageEmitter::emitGemv(const UnitList &list, bool scaled,
                             const PrologueValue &x, const std::string &scale) {
-  std::string scratch = declareGemvScratch();
+  std::string scratch = declareGemvScratch(list);
   os << "  mega::quantGemv<" << list.steps << ", "
-     << (scaled ? list.segment : 0) << ", " << list.sets << ", "
-     << model.threads() << ">(\n        " << stream << ", " << x.shared << ", "
-     << scratch << ", ring, " << unit << ", [&](int row) { return " << scale
+     << (scaled ? list.segment : 0) << ", " << list.sets << ">(\n        "
+     << stream << ", " << x.shared << ", " << scratch << ", ring, " << unit
+     << ", [&](int row) { return " << scale
      << "; },\n        [&](int tile, int row, const float *sums) {\n";
 }
 
@@ -426,14 +430,42 @@ std::string StageEmitter::gateUpAddress(ExpertGateUpOp op, StringRef ids) {
          str(weight.steps()) + " + step) * " + str(weight.unitBytes()) + ";\n";
 }
 
+UnitList StageEmitter::expertList(Operation *op) const {
+  if (auto gateUp = dyn_cast<ExpertGateUpOp>(op)) {
+    PackedWeight weight = model.packed(gateUp.getGate());
+    int64_t rows = typeOf(gateUp.getResult()).getDimSize(0);
+    return unitList(rows * weight.tiles(), weight.steps(), weight.steps(),
+                    weight.sets, /*split=*/false);
+  }
+  auto down = cast<ExpertDownOp>(op);
+  PackedWeight weight = model.packed(down.getDown());
+  int64_t rows = typeOf(down.getHidden()).getDimSize(0);
+  return unitList(weight.tiles(), rows * weight.steps(), weight.steps(),
+                  weight.sets, down.getTilingAttr().getSplit());
+}
+
+void StageEmitter::emitExpertStream(Operation *op) {
+  if (auto gateUp = dyn_cast<ExpertGateUpOp>(op)) {
+    if (values[gateUp.getIds()].shared.empty())
+      return; // the router has not chosen yet
+    emitStream(expertList(op),
+               gateUpAddress(gateUp, values[gateUp.getIds()].shared));
+    streamedFor = gateUp.getX();
+    return;
+  }
+  auto down = cast<ExpertDownOp>(op);
+  if (values[down.getIds()].shared.empty())
+    return;
+  emitStream(expertList(op), downAddress(down, values[down.getIds()].shared));
+  streamedFor = down.getHidden();
+}
+
 void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
   PackedWeight weight = model.packed(op.getGate());
   int64_t rows = typeOf(op.getResult()).getDimSize(0);
   int64_t columns = typeOf(op.getResult()).getDimSize(1);
-  int64_t tiles = rows * weight.tiles();
   weightBytes += rows * weight.matrixBytes();
   const PrologueValue x = values[op.getX()];
-  std::string ids = values[op.getIds()].shared;
   SmallVector<StoreOp> stores;
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
@@ -441,9 +473,7 @@ void StageEmitter::emitExpertGateUp(ExpertGateUpOp op) {
   std::string activation = fresh("activation");
   os << "  const auto " << activation << " = "
      << emitScalarLambda(op.getActivation(), "  ") << ";\n";
-  UnitList list = unitList(tiles, weight.steps(), weight.steps(), weight.sets,
-                           /*split=*/false);
-  emitStream(list, gateUpAddress(op, ids));
+  UnitList list = expertList(op);
   emitGemv(list, /*scaled=*/false, x, "1.0f");
   os << "          if (row >= " << weight.rowsPerTile() << ") return;\n"
      << "          const int column = tile % " << weight.tiles() << " * "
@@ -481,19 +511,15 @@ void StageEmitter::emitExpertDown(ExpertDownOp op) {
   PackedWeight weight = model.packed(op.getDown());
   int64_t routed = typeOf(op.getIds()).getNumElements();
   int64_t rows = typeOf(op.getHidden()).getDimSize(0);
-  int64_t steps = rows * weight.steps();
   bool split = op.getTilingAttr().getSplit();
   weightBytes += rows * weight.matrixBytes();
   const PrologueValue x = values[op.getHidden()];
-  std::string ids = values[op.getIds()].shared;
   std::string gates = values[op.getWeights()].shared;
   SmallVector<StoreOp> stores;
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
     pointerTo(store.getBuffer());
-  UnitList list =
-      unitList(weight.tiles(), steps, weight.steps(), weight.sets, split);
-  emitStream(list, downAddress(op, ids));
+  UnitList list = expertList(op);
   emitGemv(list, /*scaled=*/true, x,
            rows == routed
                ? gates + "[row]"

@@ -80,105 +80,127 @@ static void emitRopeTables(KernelOp kernel, llvm::raw_ostream &os) {
 
 namespace {
 
-/// Code that one or more phases run, each with its own arguments.
-struct PhaseKind {
-  std::string name;     ///< after the first phase of the kind
+/// Code that one or more stages run, each with its own arguments.
+struct StageKind {
+  std::string name;     ///< after the first stage of the kind
   std::string body;     ///< statements
   std::string prefetch; ///< statements that ask L2 for rows; may be empty
   SmallVector<PhaseArguments> instances;
 };
 
-/// Emits the phases of a kernel, each distinct one once.
-class PhaseList {
+/// Emits the stages of a kernel, each distinct one once, as a function of its
+/// own: registers are then shared out stage by stage, and nothing that one
+/// stage computes is kept from another's.
+class StageList {
 public:
-  explicit PhaseList(const KernelModel &model) : model(model) {}
+  explicit StageList(const KernelModel &model) : model(model) {}
 
   LogicalResult add(PhaseOp phase, EmittedKernel &result);
+  /// Decides where the tables lie: behind `offset` bytes of shared memory.
+  /// Comes after the last add.
+  void place(int64_t offset) { tables = llvm::alignTo(offset, 16); }
   void emitKinds(llvm::raw_ostream &os, bool prefetch) const;
   void emitSchedule(llvm::raw_ostream &os) const;
-  /// Copies the tables to shared memory at byte `offset`, which is where phases
-  /// read them: constant memory is cold at each phase's first access.
-  void emitTableCopies(int64_t offset, llvm::raw_ostream &os) const;
-  /// Bytes of the tables in shared memory.
-  int64_t tableBytes() const;
+  /// Copies the tables and the parameters to shared memory, where stages read
+  /// them: constant memory is cold at each stage's first access.
+  void emitTableCopies(llvm::raw_ostream &os) const;
+  /// The end of the tables in shared memory.
+  int64_t sharedEnd() const { return argumentOffset(kinds.size()); }
   void emitLoop(const EmitterOptions &options, llvm::raw_ostream &os) const;
 
 private:
-  /// A phase: which kind, and which of its instances.
+  /// A stage: which kind, which of its instances, in which phase.
   struct Entry {
     size_t kind, instance;
+    int64_t phase;
     std::string comment;
   };
 
-  static int64_t argumentBytes(const PhaseKind &kind) {
+  /// Names of one length: the tool chain places functions in the order of their
+  /// names, the shorter ones first, and code is fetched soonest where stages
+  /// that follow one another lie so.
+  std::string nameOf(const StageKind &kind) const {
+    size_t length = 0;
+    for (const StageKind &other : kinds)
+      length = std::max(length, other.name.size());
+    return kind.name + std::string(length - kind.name.size(), '_');
+  }
+  static int64_t argumentBytes(const StageKind &kind) {
     return std::max<int64_t>(kind.instances.front().getArguments().size(), 1) *
            8;
   }
-  int64_t phaseTableBytes() const {
-    return llvm::alignTo(entries.size() * 8, 16);
+  int64_t parameterBytes() const {
+    return 8 * (5 + kernelStates(model.getKernel()).size());
   }
-  /// Of a kind's first arguments, from the start of the tables.
+  int64_t parameterOffset() const { return tables; }
+  int64_t stageOffset() const {
+    return llvm::alignTo(parameterOffset() + parameterBytes(), kEntryBytes);
+  }
+  /// Where a kind's first arguments lie.
   int64_t argumentOffset(size_t kind) const {
-    int64_t offset = phaseTableBytes();
-    for (const PhaseKind &earlier : ArrayRef(kinds).take_front(kind))
+    int64_t offset = stageOffset() + entries.size() * kEntryBytes;
+    for (const StageKind &earlier : ArrayRef(kinds).take_front(kind))
       offset += earlier.instances.size() * argumentBytes(earlier);
     return offset;
   }
+  /// sizeof(Stage) in the text.
+  static constexpr int64_t kEntryBytes = 16;
 
   const KernelModel &model;
-  std::vector<PhaseKind> kinds;
+  std::vector<StageKind> kinds;
   SmallVector<Entry> entries;
+  int64_t tables = 0;
 };
 
 } // namespace
 
-LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
-  PhaseArguments arguments;
-  std::string body, prefetch, comment;
-  llvm::raw_string_ostream os(body), prefetchOs(prefetch);
-  for (ResetOp reset : phase.getBody().getOps<ResetOp>()) {
-    auto counters = reset.getCounters().getDefiningOp<CountersOp>();
-    os << "  if (blockIdx.x == 0)\n    for (int i = threadIdx.x; i < "
-       << counters.getCount() << "; i += " << model.threads()
-       << ")\n      mega::Counter::reset(reinterpret_cast<mega::u32 *>("
-          "p.workspace + "
-       << arguments.add(counters.getName(), *counters.getOffset()) << ") + i * "
-       << kCounterStride / 4 << ");\n";
-  }
+LogicalResult StageList::add(PhaseOp phase, EmittedKernel &result) {
+  int64_t weightBytes = 0;
   auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
-  StageEmitter emitter(model, arguments, os);
-  emitter.begin(phase);
   for (StageOp stage : stages) {
-    if (stage != stages.front())
-      os << "  // " << toComment(stage.getName()) << "\n";
+    PhaseArguments arguments;
+    std::string body, prefetch;
+    llvm::raw_string_ostream os(body), prefetchOs(prefetch);
+    if (stage == stages.front())
+      for (ResetOp reset : phase.getBody().getOps<ResetOp>()) {
+        auto counters = reset.getCounters().getDefiningOp<CountersOp>();
+        os << "  if (blockIdx.x == 0)\n    for (int i = threadIdx.x; i < "
+           << counters.getCount() << "; i += " << model.threads()
+           << ")\n      mega::Counter::reset(reinterpret_cast<mega::u32 *>("
+              "p.workspace + "
+           << arguments.add(counters.getName(), *counters.getOffset())
+           << ") + i * " << kCounterStride / 4 << ");\n";
+      }
+    StageEmitter emitter(model, arguments, os);
     if (failed(emitter.emit(stage)))
       return failure();
     StageEmitter(model, arguments, prefetchOs).emitRowPrefetch(stage);
     std::string location = describeLocation(stage.getLoc());
-    comment += (comment.empty() ? "" : "; ") + toComment(stage.getName()) +
-               (location.empty() ? "" : " (" + location + ")");
-  }
-  result.sharedBytes = std::max(result.sharedBytes, emitter.getSharedBytes());
-  result.phaseBytes.push_back(emitter.getWeightBytes());
+    std::string comment = toComment(stage.getName()) +
+                          (location.empty() ? "" : " (" + location + ")");
+    result.sharedBytes = std::max(result.sharedBytes, emitter.getSharedBytes());
+    weightBytes += emitter.getWeightBytes();
 
-  size_t kind = 0;
-  while (kind < kinds.size() &&
-         (kinds[kind].body != body || kinds[kind].prefetch != prefetch))
-    ++kind;
-  if (kind == kinds.size()) {
-    kinds.push_back({llvm::formatv("phase_{0,0+2}_{1}", phase.getIndex(),
-                                   toIdentifier(stages.front().getName()))
-                         .str(),
-                     body,
-                     prefetch,
-                     {}});
+    size_t kind = 0;
+    while (kind < kinds.size() &&
+           (kinds[kind].body != body || kinds[kind].prefetch != prefetch))
+      ++kind;
+    if (kind == kinds.size())
+      kinds.push_back({llvm::formatv("stage_{0,0+2}_{1}", entries.size(),
+                                     toIdentifier(stage.getName()))
+                           .str(),
+                       body,
+                       prefetch,
+                       {}});
+    entries.push_back({kind, kinds[kind].instances.size(),
+                       int64_t(phase.getIndex()), comment});
+    kinds[kind].instances.push_back(std::move(arguments));
   }
-  entries.push_back({kind, kinds[kind].instances.size(), comment});
-  kinds[kind].instances.push_back(std::move(arguments));
+  result.phaseBytes.push_back(weightBytes);
   return success();
 }
 
-void PhaseList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
+void StageList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
   for (auto [index, kind] : llvm::enumerate(kinds)) {
     os << "/// Where the operands of " << kind.name << " lie.\n"
        << "struct Arguments" << index << " {\n  mega::u64 ";
@@ -200,87 +222,105 @@ void PhaseList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
     for (const Entry &entry : entries)
       if (entry.kind == index)
         os << "/// " << entry.comment << "\n";
-    os << "static __device__ __forceinline__ void " << kind.name
-       << "(const Params &p, const Arguments" << index
-       << " &a, mega::u8 *shared, Ring &ring) {\n"
-       << kind.body << "}\n\n";
+    std::string preamble =
+        llvm::formatv("  extern __shared__ __align__(128) mega::u8 shared[];\n"
+                      "  const Params &p = *reinterpret_cast<const Params "
+                      "*>(shared + {0});\n"
+                      "  const Arguments{1} &a = *reinterpret_cast<const "
+                      "Arguments{1} *>(shared + arguments);\n",
+                      parameterOffset(), index)
+            .str();
+    os << "static __device__ __noinline__ mega::u32 " << nameOf(kind)
+       << "(int arguments, mega::u32 bursts) {\n"
+       << preamble << "  Ring ring;\n  ring.attach(shared, bursts);\n"
+       << kind.body << "  return ring.taken;\n}\n\n";
     if (prefetch && !kind.prefetch.empty())
       os << "/// Asks L2 for this CTA's rows of plain weights in " << kind.name
          << ".\n"
          << "static __device__ __forceinline__ void prefetch_" << kind.name
-         << "(const Params &p, const Arguments" << index << " &a) {\n"
-         << kind.prefetch << "}\n\n";
+         << "(int arguments) {\n"
+         << preamble << kind.prefetch << "}\n\n";
   }
 }
 
-void PhaseList::emitSchedule(llvm::raw_ostream &os) const {
-  os << "/// Phases in order: whose code, with which arguments. A grid barrier "
-        "stands\n/// between neighbours, for the reasons given.\n"
-     << "struct Phase {\n  int kind, arguments; ///< number, byte offset in "
-        "the "
-        "tables\n};\n"
-     << "__device__ const Phase kPhases[] = {\n";
+void StageList::emitSchedule(llvm::raw_ostream &os) const {
+  os << "/// Stages in order: whose code, with which arguments, in which "
+        "phase. "
+        "A grid\n/// barrier stands between phases, for the reasons given.\n"
+     << "struct __align__(16) Stage {\n"
+     << "  int kind, arguments; ///< number, byte offset in shared memory\n"
+     << "  int phase;\n};\n"
+     << "__device__ const Stage kStages[] = {\n";
   auto entry = entries.begin();
   for (Operation &op : KernelOp(model.getKernel()).getBody().front()) {
     if (auto barrier = dyn_cast<GridBarrierOp>(op))
       for (auto reason : barrier.getCovers().getAsRange<StringAttr>())
         os << "    // barrier: " << toComment(reason.getValue()) << "\n";
-    if (isa<PhaseOp>(op)) {
+    auto phase = dyn_cast<PhaseOp>(op);
+    if (!phase)
+      continue;
+    for (; entry != entries.end() && entry->phase == int64_t(phase.getIndex());
+         ++entry)
       os << "    {" << entry->kind << ", "
          << argumentOffset(entry->kind) +
                 int64_t(entry->instance) * argumentBytes(kinds[entry->kind])
-         << "}, // " << entry->comment << "\n";
-      ++entry;
-    }
+         << ", " << entry->phase << "}, // " << entry->comment << "\n";
   }
-  os << "};\n\n";
+  os << "};\nstatic_assert(sizeof(kStages) == " << entries.size() * kEntryBytes
+     << " && sizeof(Params) == " << parameterBytes()
+     << ", \"shared-memory plan\");\n\n";
 }
 
-int64_t PhaseList::tableBytes() const { return argumentOffset(kinds.size()); }
-
-void PhaseList::emitTableCopies(int64_t offset, llvm::raw_ostream &os) const {
-  os << "  mega::u8 *const tables = shared + " << offset << ";\n"
-     << "  mega::copyTable(tables, kPhases, sizeof(kPhases));\n";
+void StageList::emitTableCopies(llvm::raw_ostream &os) const {
+  os << "  if (threadIdx.x == 0)\n    *reinterpret_cast<Params *>(shared + "
+     << parameterOffset() << ") = p;\n"
+     << "  mega::copyTable(shared + " << stageOffset()
+     << ", kStages, sizeof(kStages));\n";
   for (size_t kind = 0; kind < kinds.size(); ++kind)
-    os << "  mega::copyTable(tables + " << argumentOffset(kind)
+    os << "  mega::copyTable(shared + " << argumentOffset(kind)
        << ", kArguments" << kind << ", sizeof(kArguments" << kind << "));\n";
 }
 
-void PhaseList::emitLoop(const EmitterOptions &options,
+void StageList::emitLoop(const EmitterOptions &options,
                          llvm::raw_ostream &os) const {
   int64_t stamps = KernelOp(model.getKernel()).getWorkspaceBytes();
-  auto stamp = [&](StringRef which) {
+  bool several = entries.size() != size_t(entries.back().phase) + 1;
+  auto stamp = [&](StringRef which, StringRef condition) {
     if (options.instrument)
-      os << "    mega::stamp" << which << "(p.workspace + " << stamps
-         << ", phase);\n";
+      os << "    " << (several ? condition : "") << "mega::stamp" << which
+         << "(p.workspace + " << stamps << ", stages[stage].phase);\n";
   };
-  auto argumentsOf = [](size_t index, StringRef phase) {
-    return ("*reinterpret_cast<const Arguments" + llvm::Twine(index) +
-            " *>(tables + phases[" + phase + "].arguments)")
-        .str();
-  };
-  os << "  const auto *const phases = reinterpret_cast<const Phase "
-        "*>(tables);\n"
-     << "#pragma unroll 1\n  for (int phase = 0; phase < " << entries.size()
-     << "; ++phase) {\n    mega::atPhase(phase);\n";
-  stamp("Begin");
-  os << "    switch (phases[phase].kind) {\n";
+  os << "  const auto *const stages = reinterpret_cast<const Stage *>(shared + "
+     << stageOffset() << ");\n  mega::u32 bursts = 0;\n"
+     << "#pragma unroll 1\n  for (int stage = 0; stage < " << entries.size()
+     << "; ++stage) {\n    mega::atStage(stage);\n";
+  stamp("Begin", "if (stage == 0 || stages[stage - 1].phase != "
+                 "stages[stage].phase)\n      ");
+  os << "    const int arguments = stages[stage].arguments;\n"
+     << "    switch (stages[stage].kind) {\n";
   for (auto [index, kind] : llvm::enumerate(kinds))
-    os << "    case " << index << ":\n      " << kind.name << "(p, "
-       << argumentsOf(index, "phase") << ", shared, ring);\n      break;\n";
+    os << "    case " << index << ":\n      bursts = " << nameOf(kind)
+       << "(arguments, bursts);\n      break;\n";
   os << "    }\n";
-  stamp("End");
-  os << "    if (phase + 1 == " << entries.size() << ")\n      break;\n";
+  if (several && options.instrument)
+    os << "    const bool last = stage + 1 == " << entries.size()
+       << " || stages[stage + 1].phase != stages[stage].phase;\n";
+  stamp("End", "if (last)\n      ");
+  os << "    if (stage + 1 == " << entries.size() << ")\n      break;\n";
   bool any = llvm::any_of(
-      kinds, [](const PhaseKind &kind) { return !kind.prefetch.empty(); });
+      kinds, [](const StageKind &kind) { return !kind.prefetch.empty(); });
   if (options.prefetchWeights && any) {
-    os << "    switch (phases[phase + 1].kind) {\n";
+    os << "    switch (stages[stage + 1].kind) {\n";
     for (auto [index, kind] : llvm::enumerate(kinds))
       if (!kind.prefetch.empty())
         os << "    case " << index << ":\n      prefetch_" << kind.name
-           << "(p, " << argumentsOf(index, "phase + 1") << ");\n      break;\n";
+           << "(stages[stage + 1].arguments);\n      break;\n";
     os << "    }\n";
   }
+  if (several)
+    os << "    if (stages[stage + 1].phase == stages[stage].phase) {\n"
+       << "      __syncthreads(); // shared memory changes hands\n"
+       << "      continue;\n    }\n";
   os << "    mega::GridBarrier::arriveAndWait("
         "reinterpret_cast<mega::u32 *>(p.workspace));\n  }\n";
 }
@@ -291,10 +331,12 @@ static FailureOr<EmittedKernel> emitWith(RingShape ring, KernelOp kernel,
   KernelModel model(kernel, ring);
   EmittedKernel result;
   result.entry = "megalith_" + toIdentifier(kernel.getSymName());
-  PhaseList phases(model);
+  StageList stages(model);
   for (PhaseOp phase : kernel.getBody().getOps<PhaseOp>())
-    if (failed(phases.add(phase, result)))
+    if (failed(stages.add(phase, result)))
       return failure();
+  stages.place(result.sharedBytes);
+  result.sharedBytes = stages.sharedEnd();
   if (options.instrument)
     result.stampBytes =
         result.phaseBytes.size() * model.getTarget().getCtas() * 8;
@@ -314,18 +356,16 @@ static FailureOr<EmittedKernel> emitWith(RingShape ring, KernelOp kernel,
      << ring.units << " units.\nusing Ring = mega::UnitRing<" << ring.slots
      << ", " << ring.units << ", " << model.ringUnitBytes() << ", "
      << model.threads() / 32 << ">;\n\n";
-  phases.emitKinds(os, options.prefetchWeights);
-  phases.emitSchedule(os);
+  stages.emitKinds(os, options.prefetchWeights);
+  stages.emitSchedule(os);
   os << "extern \"C\" __global__ void __launch_bounds__(" << model.threads()
      << ", 1)\n"
      << result.entry << "(const Params p) {\n"
      << "  extern __shared__ __align__(128) mega::u8 shared[];\n"
      << "  Ring ring;\n  ring.init(shared);\n";
-  int64_t tables = llvm::alignTo(result.sharedBytes, 16);
-  result.sharedBytes = tables + phases.tableBytes();
-  phases.emitTableCopies(tables, os);
+  stages.emitTableCopies(os);
   os << "  __syncthreads();\n";
-  phases.emitLoop(options, os);
+  stages.emitLoop(options, os);
   os << "}\n";
   return result;
 }

@@ -145,6 +145,14 @@ static bool readsArray(Operation *user, Value value) {
   return false;
 }
 
+/// True if the stage also chooses experts, and reads `value` only in what it
+/// does with their weights.
+static bool waitsForRouter(Value value) {
+  StageOp stage = value.getDefiningOp()->getParentOfType<StageOp>();
+  return !stage.getBody().getOps<RouterOp>().empty() && value.hasOneUse() &&
+         isa<ExpertGateUpOp>(*value.getUsers().begin());
+}
+
 PrologueValue &StageEmitter::declareActivation(Value value) {
   RankedTensorType type = typeOf(value);
   int64_t row = type.getShape().back();
@@ -164,6 +172,7 @@ PrologueValue &StageEmitter::declareActivation(Value value) {
     return name + ".get(" + place(i) + ")";
   };
   home.piece = nullptr;
+  home.packed = nullptr;
   if (row % kPieceElements == 0)
     home.piece = [=](const std::string &i, const std::string &v,
                      StringRef indent) {
@@ -221,6 +230,7 @@ void StageEmitter::sharePieces(Value value) {
   int64_t row = type.getShape().back();
   int64_t padded = llvm::alignTo(row, kUnitInputs);
   PieceStmt piece = values[value].piece;
+  ElementExpr packed = values[value].packed;
   PrologueValue &home = declareActivation(value);
   std::string source = "i", exists;
   if (row != padded) {
@@ -241,29 +251,54 @@ void StageEmitter::sharePieces(Value value) {
       if (first + (k + 1) * threads > pieces)
         condition =
             "i < " + str(home.length) + (guard.empty() ? "" : " && " + guard);
-      os << "  {\n    const int i = (int(threadIdx.x) + " << first + k * threads
-         << ") * " << kPieceElements << ";\n";
-      if (!condition.empty())
-        os << "    if (" << condition << ") {\n" << statements << "    }\n";
-      else
-        os << statements;
-      os << "  }\n";
+      std::string text = "  {\n    const int i = (int(threadIdx.x) + " +
+                         str(first + k * threads) + ") * " +
+                         str(kPieceElements) + ";\n";
+      text += condition.empty()
+                  ? statements
+                  : "    if (" + condition + ") {\n" + statements + "    }\n";
+      return text + "  }\n";
     };
-    os << "  float " << array << "[" << count << "][" << kPieceElements << "]"
-       << (exists.empty() ? "" : " = {}") << ";\n";
-    for (int64_t k = 0; k < count; ++k)
-      forEach(k, piece(source, array + "[" + str(k) + "]", "    "), exists);
-    if (streamedFor == value && first + kBatch * threads >= pieces) {
-      os << "  " << stream << ".fill(ring, " << unit << ");\n";
-      streamedFor = nullptr;
+    if (packed)
+      os << "  uint4 " << array << "[" << count << "]";
+    else
+      os << "  float " << array << "[" << count << "][" << kPieceElements
+         << "]";
+    os << " = {};\n";
+    for (int64_t k = 0; k < count; ++k) {
+      std::string element = array + "[" + str(k) + "]";
+      os << forEach(k,
+                    packed ? "    " + element + " = " + packed(source) + ";\n"
+                           : piece(source, element, "    "),
+                    exists);
     }
+    bool lastBatch = first + kBatch * threads >= pieces;
+    if (lastBatch)
+      fillStreamBehind(value);
+    // What waits for a router's choice leaves it the time of the loads.
+    bool late = lastBatch && count <= 2 && waitsForRouter(value);
+    std::string stores;
     for (int64_t k = 0; k < count; ++k)
-      forEach(k,
-              "    " + home.shared + ".set8(i, " + array + "[" + str(k) +
-                  "]);\n",
-              "");
+      stores += forEach(k,
+                        "    " + home.shared + ".set8(i, " + array + "[" +
+                            str(k) + "]);\n",
+                        "");
+    if (late)
+      lateStores.push_back(stores);
+    else
+      os << stores;
   }
   pendingSync = true;
+}
+
+void StageEmitter::fillStreamBehind(Value value) {
+  if (streamedFor != value)
+    return;
+  // Which units they are may itself be on its way to shared memory.
+  if (!lateStores.empty())
+    sync();
+  os << "  " << stream << ".fill(ring, " << unit << ");\n";
+  streamedFor = nullptr;
 }
 
 void StageEmitter::shareAsArray(Value value) {
@@ -295,6 +330,7 @@ void StageEmitter::shareAsArray(Value value) {
   }
   values[value].shared = name;
   values[value].piece = nullptr;
+  values[value].packed = nullptr;
   values[value].at = [name](const std::string &i) {
     return name + "[" + i + "]";
   };
@@ -328,72 +364,10 @@ void StageEmitter::shareIfNeeded(Value value) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// True if `b`, of a later stage than `a`, computes the same from memory that
-/// nobody in the phase writes after `a` read it.
-static bool isSameValue(Value a, Value b, PhaseOp phase) {
-  if (a == b)
-    return true;
-  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
-  if (!x || !y || x->getName() != y->getName() ||
-      cast<OpResult>(a).getResultNumber() !=
-          cast<OpResult>(b).getResultNumber() ||
-      isa<AnchorOpInterface>(x))
-    return false;
-  if (isa<LoadOp, LoadSumOp>(x))
-    for (Operation *user : x->getOperand(0).getUsers())
-      if (isa<StoreOp>(user) && user->getParentOfType<PhaseOp>() == phase &&
-          !user->getParentOp()->isBeforeInBlock(x->getParentOp()))
-        return false;
-  return OperationEquivalence::isEquivalentTo(
-      x, y, [&](Value l, Value r) { return success(isSameValue(l, r, phase)); },
-      /*markEquivalent=*/nullptr, OperationEquivalence::IgnoreLocations);
-}
-
-const PrologueValue *StageEmitter::findShared(Value value) const {
-  StageOp stage = value.getDefiningOp()->getParentOfType<StageOp>();
-  // In program order, so that the text is the same each time.
-  for (StageOp earlier : PhaseOp(phase).getBody().getOps<StageOp>()) {
-    if (earlier == stage)
-      return nullptr;
-    for (Operation &op : earlier.getBody().front())
-      for (Value candidate : op.getResults()) {
-        auto known = values.find(candidate);
-        if (known != values.end() && !known->second.shared.empty() &&
-            isSameValue(candidate, value, phase))
-          return &known->second;
-      }
-  }
-  return nullptr;
-}
-
-void StageEmitter::begin(PhaseOp op) { phase = op; }
-
-void StageEmitter::placeStage(StageOp stage) {
-  bool first = true, reached = false, ringAhead = false, keeps = false;
-  for (StageOp later : phase.getBody().getOps<StageOp>()) {
-    reached |= later == stage;
-    if (reached) {
-      ringAhead |= KernelModel::usesRing(later);
-      for (Operation &op : later.getBody().front())
-        for (Value result : op.getResults())
-          keeps |= findShared(result) != nullptr;
-    } else {
-      first = false;
-    }
-  }
-  if (keeps)
-    return;
-  // Nobody takes anything from the stages before.
-  if (!first)
-    os << "  __syncthreads(); // shared memory changes hands\n";
-  values.clear();
-  peakBytes = getSharedBytes();
-  ringLent = !ringAhead;
-  sharedBytes = ringAhead ? model.ringBytes() : model.ringBarrierBytes();
-}
-
 LogicalResult StageEmitter::emit(StageOp stage) {
-  placeStage(stage);
+  // A stage that streams no packed weights may use the ring's slots.
+  bool ringLent = !KernelModel::usesRing(stage);
+  sharedBytes = ringLent ? model.ringBarrierBytes() : model.ringBytes();
   emitWholeWaits(stage);
   if (auto linears = KernelModel::quantLinears(stage); !linears.empty()) {
     emitLinearStream(linears);
@@ -407,30 +381,31 @@ LogicalResult StageEmitter::emit(StageOp stage) {
              return readsArray(user, op.getResult(0));
            });
   };
+  Operation *expert = nullptr;
+  for (Operation &op : stage.getBody().front())
+    if (isa<ExpertGateUpOp, ExpertDownOp>(op))
+      expert = &op;
   for (bool small : {true, false})
     for (Operation &op : stage.getBody().front())
       if (!isa<AnchorOpInterface>(op) && isSmall(op) == small &&
-          llvm::none_of(op.getOperands(), isAnchored))
+          llvm::none_of(op.getOperands(), isAnchored)) {
+        if (!small && stream.empty() && expert)
+          emitExpertStream(expert);
         emitPrologueOp(&op);
+      }
+  if (stream.empty() && expert)
+    emitExpertStream(expert);
   sync();
   emitTileWaits(stage);
   if (failed(emitAnchors(stage)))
     return failure();
   emitSignals(stage);
-  bool last = !isa_and_nonnull<StageOp>(stage->getNextNode());
-  if (ringLent && last)
+  if (ringLent)
     os << "  mega::fenceAsyncProxy();\n";
   return success();
 }
 
 void StageEmitter::emitPrologueOp(Operation *op) {
-  if (op->getNumResults() == 1 &&
-      isa<RankedTensorType>(op->getResult(0).getType()))
-    if (const PrologueValue *known = findShared(op->getResult(0))) {
-      PrologueValue same = *known;
-      values[op->getResult(0)] = std::move(same);
-      return;
-    }
   TypeSwitch<Operation *>(op)
       .Case([&](LoadOp load) { emitLoad(load); })
       .Case([&](LoadSumOp load) { emitLoadSum(load); })
@@ -456,6 +431,10 @@ void StageEmitter::emitLoad(LoadOp op) {
   value.at = [=](const std::string &i) {
     return load.str() + pointer + " + " + i + "))";
   };
+  if (element.isBF16())
+    value.packed = [=](const std::string &i) {
+      return "mega::loadShared16(" + pointer + " + " + i + ")";
+    };
   if (!element.isInteger())
     value.piece = [=](const std::string &i, const std::string &v,
                       StringRef indent) {
@@ -616,7 +595,7 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
        << ", reinterpret_cast<double *>(shared + " << reserve(threads / 32 * 8)
        << "),\n      [&](int i, float (&v)[" << kPieceElements << "]) {\n"
        << piece("i", "v", "        ") << keep << "      },\n      [&] {";
-    if (streamedFor == op.getResult()) {
+    if (streamedFor == op.getResult() && lateStores.empty()) {
       os << " " << stream << ".fill(ring, " << unit << "); ";
       streamedFor = nullptr;
     }
@@ -689,7 +668,19 @@ void StageEmitter::emitRouter(RouterOp op) {
             op.getRenormalize() ? op.getRenormalize()->convertToDouble() : 0.0)
      << ",\n        " << floatLiteral(op.getScale().convertToDouble()) << ", "
      << scratch << ", " << ids << ", " << weights << ");\n";
-  pendingSync = true;
+  Operation *reader = nullptr;
+  for (Operation *user : op.getIds().getUsers())
+    if (isa<ExpertGateUpOp, ExpertDownOp>(user))
+      reader = user;
+  if (!reader) {
+    pendingSync = true;
+    return;
+  }
+  // Which weights to ask for is known: what else the prologue does can wait.
+  os << "  __syncthreads();\n";
+  emitExpertStream(reader);
+  os << "  " << stream << ".fill(ring, " << unit << ");\n";
+  streamedFor = nullptr;
 }
 
 void StageEmitter::emitPrologueStore(StoreOp op) {
@@ -701,6 +692,7 @@ void StageEmitter::emitPrologueStore(StoreOp op) {
     int64_t pieces = count / kPieceElements;
     os << "  {\n    const mega::Range own = mega::share(" << pieces
        << ", blockIdx.x, gridDim.x);\n"
+       << "#pragma unroll 1\n"
        << "    for (int piece = threadIdx.x; piece < own.end; piece += "
        << model.threads() << ")\n      if (piece >= own.begin) {\n"
        << "        const int i = piece * " << kPieceElements << ";\n"
@@ -716,6 +708,7 @@ void StageEmitter::emitPrologueStore(StoreOp op) {
   // Every CTA holds the value; each writes its share.
   os << "  {\n    const mega::Range own = mega::share(" << count
      << ", blockIdx.x, gridDim.x);\n"
+     << "#pragma unroll 1\n"
      << "    for (int i = own.begin + int(threadIdx.x); i < own.end; i += "
      << model.threads() << ")\n      " << pointer << "[i] = " << value
      << ";\n  }\n";

@@ -37,6 +37,7 @@ using PieceStmt = std::function<std::string(
 struct PrologueValue {
   ElementExpr at;
   PieceStmt piece;      ///< null if elements must be taken one by one
+  ElementExpr packed;   ///< a piece as it lies in memory, if that is bf16
   bool shifted = false; ///< a piece needs other pieces of a shared value
   /// Name of its Activation or array in shared memory; empty for expressions.
   std::string shared;
@@ -71,13 +72,8 @@ public:
   /// Emits the statements of `stage`, indented for a function body.
   mlir::LogicalResult emit(StageOp stage);
 
-  /// The stages of one phase are emitted one after another by one emitter: what
-  /// an earlier one put into shared memory, and nobody writes in between, a
-  /// later one takes from there. Called first.
-  void begin(PhaseOp phase);
-
   /// Shared memory that the stage uses, in bytes.
-  int64_t getSharedBytes() const { return std::max(peakBytes, sharedBytes); }
+  int64_t getSharedBytes() const { return sharedBytes; }
 
   /// Weight bytes that all CTAs together read in the stage.
   int64_t getWeightBytes() const { return weightBytes; }
@@ -121,8 +117,15 @@ private:
   void emitLinearStream(llvm::SmallVector<LinearOp> linears);
   void emitQuantLinears(llvm::SmallVector<LinearOp> linears);
   UnitList linearList(llvm::SmallVector<LinearOp> linears) const;
+  UnitList expertList(mlir::Operation *op) const;
   UnitList unitList(int64_t tiles, int64_t steps, int64_t segment, int64_t sets,
                     bool split) const;
+  /// Declares the stream of an expert's projections as soon as the experts' ids
+  /// are in shared memory.
+  void emitExpertStream(mlir::Operation *op);
+  /// Starts the stream's first copies, if `value` is what they were to wait
+  /// for.
+  void fillStreamBehind(mlir::Value value);
   /// Declares `unit` and `stream`: each unit's address, `address` being a
   /// lambda's body, and the warp's cursor.
   void emitStream(const UnitList &list, const std::string &address);
@@ -143,8 +146,8 @@ private:
   void emitTileOp(mlir::Operation *op, llvm::StringRef indent);
   void emitTileStore(StoreOp op, llvm::StringRef indent);
 
-  /// Declares quantGemv's scratch; returns its name.
-  std::string declareGemvScratch();
+  /// Declares the scratch of quantGemv over `stream`; returns its name.
+  std::string declareGemvScratch(const UnitList &list);
   /// The unit address of an expert's projections, as a lambda's body; `ids`
   /// is an int array.
   std::string gateUpAddress(ExpertGateUpOp op, llvm::StringRef ids);
@@ -177,12 +180,6 @@ private:
   std::string counterAddress(mlir::Value counters, mlir::AffineMap map,
                              llvm::StringRef tile);
 
-  /// What an earlier stage of the phase knows as the same value, in shared
-  /// memory.
-  const PrologueValue *findShared(mlir::Value value) const;
-  /// Decides where `stage` may put what it shares.
-  void placeStage(StageOp stage);
-
   //===--------------------------------------------------------------------===//
   // Names and memory
   //===--------------------------------------------------------------------===//
@@ -214,19 +211,16 @@ private:
   llvm::DenseMap<mlir::Value, TileValue> tileValues;
   llvm::DenseMap<mlir::Value, std::string> pointers;
   llvm::StringMap<std::string> statePointers;
-  /// The operand of the stage's packed linears, whose units are asked for while
-  /// it is on its way; null if there are none or that has been done.
+  /// The value behind whose loads the stage's packed weights are asked for;
+  /// null if there is none or that has been done.
   mlir::Value streamedFor;
   /// Stores to shared memory that wait for their loads.
   llvm::SmallVector<std::string> lateStores;
   bool pendingSync = false;
-  PhaseOp phase;
-  bool ringLent = false; ///< the ring's slots hold something else
   /// Names of the current stage's unit address and stream.
   std::string unit, stream;
   int64_t arrays = 0; ///< arrays loaded so far, each by another warp
   int64_t sharedBytes;
-  int64_t peakBytes = 0; ///< of earlier stages of the phase
   int64_t weightBytes = 0;
   unsigned nextName = 0;
 };

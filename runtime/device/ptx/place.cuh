@@ -6,7 +6,7 @@
 namespace mega {
 
 /// The thread begins phase `phase` of the schedule.
-__device__ __forceinline__ void atPhase(int) {}
+__device__ __forceinline__ void atStage(int) {}
 
 /// The thread works on tile `tile` of a list of its phase.
 __device__ __forceinline__ void atTile(int) {}

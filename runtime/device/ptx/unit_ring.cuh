@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// A warp's private ring of weight units in shared memory, filled by
-/// asynchronous copies that the warp itself starts. What is in flight is bounded
-/// by the ring, kSlots bursts a warp, because more only makes every other access
-/// slower. A slot takes a burst of units that lie together, since a
-/// copy costs about as much to start as a unit costs to use.
+/// asynchronous copies that the warp itself starts. What is in flight is
+/// bounded by the ring, kSlots bursts a warp, because more only makes every
+/// other access slower. A slot takes a burst of units that lie together, since
+/// a copy costs about as much to start as a unit costs to use.
 
 namespace mega {
 
@@ -12,8 +12,8 @@ namespace mega {
 /// ring is empty, and a phase that has none may use the bytes behind them
 /// (fenceAsyncProxy afterwards).
 ///
-/// kUnits units of at most kUnitBytes, a multiple of 16, fit a slot; at most four
-/// slots.
+/// kUnits units of at most kUnitBytes, a multiple of 16, fit a slot; at most
+/// four slots.
 template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
   static constexpr int kDepth = kSlots, kBurst = kUnits;
   static constexpr int kSlotBytes = kUnits * kUnitBytes;
@@ -24,14 +24,10 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
   u8 *base;     ///< generic address of `slots`
   u32 issued, taken;
 
-  /// `shared` is 16-byte aligned; called by every thread once, before a CTA
-  /// barrier.
+  /// Makes the mbarriers; called by every thread once, before a CTA barrier.
+  /// `shared` is 16-byte aligned.
   __device__ __forceinline__ void init(u8 *shared) {
-    const int warp = threadIdx.x / 32;
-    barriers = u32(__cvta_generic_to_shared(shared + warp * kSlots * 8));
-    base = shared + kBarrierBytes + warp * kSlots * kSlotBytes;
-    slots = u32(__cvta_generic_to_shared(base));
-    issued = taken = 0;
+    attach(shared, 0);
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0) {
       for (int slot = 0; slot < kSlots; ++slot)
@@ -45,6 +41,15 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
 #endif
   }
 
+  /// Takes up the ring at `shared`, which is empty after `bursts` bursts.
+  __device__ __forceinline__ void attach(u8 *shared, u32 bursts) {
+    const int warp = threadIdx.x / 32;
+    barriers = u32(__cvta_generic_to_shared(shared + warp * kSlots * 8));
+    base = shared + kBarrierBytes + warp * kSlots * kSlotBytes;
+    slots = u32(__cvta_generic_to_shared(base));
+    issued = taken = bursts;
+  }
+
   /// Bursts whose copy was started and that were not taken yet.
   __device__ __forceinline__ int pending() const { return int(issued - taken); }
 
@@ -56,19 +61,17 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
     const int lane = threadIdx.x % 32;
 #if __CUDA_ARCH__ >= 900
     // PTX ISA, cp.async.bulk: the mbarrier counts the bytes that arrive.
-    if (lane == 0) {
-      const u32 barrier = barriers + slot * 8;
-      asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;"
-                   :
-                   : "r"(barrier), "r"(bytes)
-                   : "memory");
-      asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::"
-                   "complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
-                   :
-                   : "r"(destination), "l"(units), "r"(bytes), "r"(barrier),
-                     "l"(streamPolicy())
-                   : "memory");
-    }
+    // One instruction stream without a branch: only lane 0's are carried out.
+    asm volatile("{\n\t.reg .pred p;\n\t"
+                 "setp.eq.s32 p, %0, 0;\n\t"
+                 "@p mbarrier.arrive.expect_tx.shared.b64 _, [%1], %2;\n\t"
+                 "@p cp.async.bulk.shared::cluster.global.mbarrier::"
+                 "complete_tx::bytes.L2::cache_hint [%3], [%4], %2, [%1], "
+                 "%5;\n\t}"
+                 :
+                 : "r"(lane), "r"(barriers + slot * 8), "r"(bytes),
+                   "r"(destination), "l"(units), "l"(streamPolicy())
+                 : "memory");
 #else
     for (u32 at = lane * 16; at < bytes; at += 32 * 16)
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
@@ -85,15 +88,13 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
     const u32 slot = taken % kSlots;
 #if __CUDA_ARCH__ >= 900
     const u32 parity = taken / kSlots % 2;
-    u32 done;
-    do {
-      asm volatile("{\n\t.reg .pred p;\n\t"
-                   "mbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n\t"
-                   "selp.u32 %0, 1, 0, p;\n\t}"
-                   : "=r"(done)
-                   : "r"(barriers + slot * 8), "r"(parity)
-                   : "memory");
-    } while (!done);
+    asm volatile("{\n\t.reg .pred p;\n\t"
+                 "again:\n\t"
+                 "mbarrier.try_wait.parity.shared.b64 p, [%0], %1;\n\t"
+                 "@!p bra again;\n\t}"
+                 :
+                 : "r"(barriers + slot * 8), "r"(parity)
+                 : "memory");
 #else
     // Groups finish in order: all but the younger ones must be done.
     switch (issued - taken) {

@@ -43,6 +43,9 @@ __device__ __forceinline__ void store8(u16 *address, const float (&v)[8]) {
   *reinterpret_cast<uint4 *>(address) = packed;
 }
 
+/// From one unit's fragments to the next one's, in elements of 16 bytes.
+constexpr int kStepFragments = 128 * 2 / 16;
+
 /// kLevels planes of kLength bf16 (kLength a multiple of 128, zero-padded).
 template <int kLevels, int kLength> struct Activation {
   u16 *planes;
@@ -83,6 +86,12 @@ template <int kLevels, int kLength> struct Activation {
     }
   }
 
+  /// The same from eight bf16 numbers as they lie in memory.
+  __device__ __forceinline__ void set8(int index, uint4 packed) const {
+    static_assert(kLevels == 1, "one plane holds bf16 numbers");
+    *reinterpret_cast<uint4 *>(planes + index) = packed;
+  }
+
   __device__ __forceinline__ void get8(int index, float (&v)[8]) const {
 #pragma unroll
     for (int level = kLevels - 1; level >= 0; --level) {
@@ -95,14 +104,15 @@ template <int kLevels, int kLength> struct Activation {
     }
   }
 
-  /// B operands of mma 2j (x, y) and 2j + 1 (z, w) of the eight over inputs
-  /// [128 step, 128 step + 128). Column n of the operand is level n; nobody
-  /// reads the columns past the levels, which repeat the first.
-  __device__ __forceinline__ uint4 fragment(int step, int j) const {
+  /// This lane's part of the B operands of a unit's eight mma: element 4j has
+  /// those of mma 2j (x, y) and 2j + 1 (z, w), over inputs [0, 128); those of
+  /// the next 128 lie kStepFragments further. Column n of an operand is level
+  /// n; nobody reads the columns past the levels, which repeat the first.
+  __device__ __forceinline__ const uint4 *fragments() const {
     const int lane = threadIdx.x % 32;
     const int level = lane / 4 < kLevels ? lane / 4 : 0;
     return reinterpret_cast<const uint4 *>(planes + level * kLength +
-                                           step * 128 + (lane % 4) * 8)[j * 4];
+                                           (lane % 4) * 8);
   }
 };
 

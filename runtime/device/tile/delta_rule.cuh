@@ -35,13 +35,29 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
     const int row = r + i * kLanes;
     s[i] = row < kKeys ? state[row * kValues + j] : 0.0f;
   }
-  for (int i = threadIdx.x; i < kKeys; i += kThreads) {
-    scratch.q[i] = q(i);
-    scratch.k[i] = k(i);
-    if (kDecay == Decay::Channel)
-      scratch.decay[i] = decay(i);
+  // All are asked for before the first is used.
+  constexpr int kOwnKeys = (kKeys + kThreads - 1) / kThreads;
+  float qs[kOwnKeys] = {}, ks[kOwnKeys] = {}, decays[kOwnKeys] = {};
+#pragma unroll
+  for (int n = 0; n < kOwnKeys; ++n) {
+    const int i = n * kThreads + threadIdx.x;
+    if (i < kKeys) {
+      qs[n] = q(i);
+      ks[n] = k(i);
+      decays[n] = kDecay == Decay::Channel ? decay(i) : 1.0f;
+    }
   }
   const float value = v(j);
+#pragma unroll
+  for (int n = 0; n < kOwnKeys; ++n) {
+    const int i = n * kThreads + threadIdx.x;
+    if (i < kKeys) {
+      scratch.q[i] = qs[n];
+      scratch.k[i] = ks[n];
+      if (kDecay == Decay::Channel)
+        scratch.decay[i] = decays[n];
+    }
+  }
   const float headDecay = kDecay == Decay::Head ? decay(0) : 1.0f;
   __syncthreads();
   double predicted = 0;

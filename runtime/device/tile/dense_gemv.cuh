@@ -19,6 +19,7 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
           DenseScratch<kThreads / 32> &scratch, const Sink &sink) {
   constexpr int kWarps = kThreads / 32, kPieces = kInputs / 8;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll 1
   for (int base = rows.begin; base < rows.end; base += kWarps) {
     if (base != rows.begin)
       __syncthreads(); // the last rows' partial sums were read
@@ -28,7 +29,7 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
     double sum = 0;
     if (own < count) {
       const u16 *line = weights + u64(base + own) * kInputs;
-#pragma unroll 4
+#pragma unroll 1
       for (int i = part * 32 + lane; i < kPieces; i += parts * 32) {
         const uint4 w = loadConstant16(line + i * 8);
         const uint4 v = *reinterpret_cast<const uint4 *>(x + i * 8);
@@ -45,11 +46,12 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
     if (lane == 0)
       scratch.partial[warp] = sum;
     __syncthreads();
-    if (int(threadIdx.x) < count) {
-      sum = 0;
-      for (int i = 0; i < parts; ++i)
-        sum += scratch.partial[threadIdx.x * parts + i];
-      sink(base + int(threadIdx.x), float(sum));
+    // A warp adds a row's sums, which are no more than its lanes.
+    static_assert(kWarps <= 32, "a lane a warp");
+    if (warp < count) {
+      sum = warpSum(lane < parts ? scratch.partial[warp * parts + lane] : 0.0);
+      if (lane == 0)
+        sink(base + warp, float(sum));
     }
   }
 }

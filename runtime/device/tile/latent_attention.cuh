@@ -25,6 +25,7 @@ latentQuery(const Q &q, LatentQueryScratch<kThreads> &scratch,
   constexpr int kWarps = kThreads / 32;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   float sums[32] = {};
+#pragma unroll 1
   for (int tile = warp; tile < kKeys / 16; tile += kWarps) {
     Unit<kSets> weights;
     weights.load(unit(tile));
@@ -118,27 +119,75 @@ latentScores(Range rows, const u16 *latent, const u16 *rope, float scale,
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int g = lane / 4, t = lane % 4;
 
-  auto keep = [&](int h, int c, float value) {
+  // Cache rows on their way from memory: those of the next pass.
+  constexpr int kPieces = kWidth / 8;
+  constexpr int kOwnPieces = (kRows * kPieces + kThreads - 1) / kThreads;
+  uint4 pieces[kOwnPieces];
+  auto loadRows = [&](int base) {
+    const int count = min(kRows, rows.end - base);
 #pragma unroll
-    for (int level = 0; level < kLevels; ++level) {
-      const u16 part = floatToBf16(value);
-      s.query[level][h][c] = part;
-      value -= bf16ToFloat(part);
+    for (int k = 0; k < kOwnPieces; ++k) {
+      const int i = threadIdx.x + k * kThreads;
+      const int r = i / kPieces, c = i % kPieces * 8;
+      // Rows past the end are zero: their weight is zero and must not be NaN.
+      pieces[k] = {0, 0, 0, 0};
+      if (r < count && c < kLatent)
+        pieces[k] = loadShared16(latent + u64(base + r) * kLatent + c);
+      else if (r < count && c < kLatent + kRope)
+        pieces[k] = loadShared16(rope + u64(base + r) * kRope + c - kLatent);
     }
   };
+  loadRows(rows.begin);
+
+  // The query: everything is asked for before anything is used, a few pieces at
+  // a time.
+  constexpr int kBatch = 8;
+  for (int first = 0; first < kHeads * (kLatent / 4);
+       first += kThreads * kBatch) {
+    float4 four[kBatch] = {};
 #pragma unroll
-  for (int i = threadIdx.x; i < kHeads * (kLatent / 4); i += kThreads) {
-    const int h = i / (kLatent / 4), c = i % (kLatent / 4) * 4;
-    const float4 four = absorbed(h, c);
-    keep(h, c, four.x);
-    keep(h, c + 1, four.y);
-    keep(h, c + 2, four.z);
-    keep(h, c + 3, four.w);
+    for (int k = 0; k < kBatch; ++k) {
+      const int i = first + k * kThreads + threadIdx.x;
+      if (i < kHeads * (kLatent / 4))
+        four[k] = absorbed(i / (kLatent / 4), i % (kLatent / 4) * 4);
+    }
+#pragma unroll
+    for (int k = 0; k < kBatch; ++k) {
+      const int i = first + k * kThreads + threadIdx.x;
+      if (i < kHeads * (kLatent / 4))
+#pragma unroll
+        for (int level = 0; level < kLevels; ++level) {
+          const uint2 part = {packBf16x2(four[k].x, four[k].y),
+                              packBf16x2(four[k].z, four[k].w)};
+          *reinterpret_cast<uint2 *>(
+              &s.query[level][i / (kLatent / 4)][i % (kLatent / 4) * 4]) = part;
+          four[k].x -= __uint_as_float(part.x << 16);
+          four[k].y -= __uint_as_float(part.x & 0xffff0000u);
+          four[k].z -= __uint_as_float(part.y << 16);
+          four[k].w -= __uint_as_float(part.y & 0xffff0000u);
+        }
+    }
+  }
+  constexpr int kTail = kWidth - kLatent;
+  constexpr int kOwnTail = (kHeads * kTail + kThreads - 1) / kThreads;
+  float tail[kOwnTail];
+#pragma unroll
+  for (int k = 0; k < kOwnTail; ++k) {
+    const int i = k * kThreads + threadIdx.x;
+    tail[k] = i < kHeads * kTail && i % kTail < kRope
+                  ? rotated(i / kTail, i % kTail)
+                  : 0.0f;
   }
 #pragma unroll
-  for (int i = threadIdx.x; i < kHeads * (kWidth - kLatent); i += kThreads) {
-    const int h = i / (kWidth - kLatent), c = i % (kWidth - kLatent);
-    keep(h, kLatent + c, c < kRope ? rotated(h, c) : 0.0f);
+  for (int k = 0; k < kOwnTail; ++k) {
+    const int i = k * kThreads + threadIdx.x;
+    if (i < kHeads * kTail)
+#pragma unroll
+      for (int level = 0; level < kLevels; ++level) {
+        const u16 part = floatToBf16(tail[k]);
+        s.query[level][i / kTail][kLatent + i % kTail] = part;
+        tail[k] -= bf16ToFloat(part);
+      }
   }
   for (int h = threadIdx.x; h < kHeads; h += kThreads) {
     s.maximum[h] = lowest;
@@ -146,27 +195,28 @@ latentScores(Range rows, const u16 *latent, const u16 *rope, float scale,
   }
   float context[kHeads / 16][kColumnBlocks][4] = {};
 
+#pragma unroll 1
   for (int base = rows.begin; base < rows.end; base += kRows) {
     const int count = min(kRows, rows.end - base);
-    // Rows past the end are zero: their weight is zero and must not be NaN.
-    constexpr int kPieces = kWidth / 8;
-    for (int i = threadIdx.x; i < kRows * kPieces; i += kThreads) {
-      const int r = i / kPieces, c = i % kPieces * 8;
-      uint4 piece = {0, 0, 0, 0};
-      if (r < count && c < kLatent)
-        piece = loadShared16(latent + u64(base + r) * kLatent + c);
-      else if (r < count && c < kLatent + kRope)
-        piece = loadShared16(rope + u64(base + r) * kRope + c - kLatent);
-      *reinterpret_cast<uint4 *>(&s.cache[r][c]) = piece;
+#pragma unroll
+    for (int k = 0; k < kOwnPieces; ++k) {
+      const int i = threadIdx.x + k * kThreads;
+      if (i < kRows * kPieces)
+        *reinterpret_cast<uint4 *>(&s.cache[i / kPieces][i % kPieces * 8]) =
+            pieces[k];
     }
+    if (base + kRows < rows.end)
+      loadRows(base + kRows);
     __syncthreads();
 
     // Scores: 16 rows x 8 heads a warp, over its part of the inner axis.
+#pragma unroll 1
     for (int job = warp; job < Shape::kHeadBlocks * Shape::kParts;
          job += kWarps) {
       const int block = job % Shape::kHeadBlocks;
       const int part = job / Shape::kHeadBlocks;
       float d[4] = {};
+#pragma unroll 3
       for (int k = part; k < kWidth / 16; k += Shape::kParts) {
         const int c = k * 16 + 2 * t;
         auto pair = [](const u16 *address) {
@@ -353,10 +403,11 @@ latentValue(int chunks, const Maximum &maximum, const Sum &sum,
     x.set(threadIdx.x, joined);
   }
   __syncthreads();
+#pragma unroll 1
   for (int tile = warp; tile < kValues / 16; tile += kWarps) {
     Unit<kSets> weights;
     weights.load(unit(tile));
-    float2 rows = weights.multiply(x, 0);
+    float2 rows = weights.template multiply<3>(x.fragments());
     rows.x += __shfl_down_sync(0xffffffffu, rows.x, 1);
     rows.y += __shfl_down_sync(0xffffffffu, rows.y, 1);
     if (lane % 4 == 0) {

@@ -29,7 +29,8 @@ rmsNorm(const Activation<kLevels, kLength> &x, const Weight *weight,
   constexpr int kPieces = kRow / 8;
   constexpr int kOwn = (kPieces + kThreads - 1) / kThreads;
   constexpr int kWarps = (kPieces < kThreads ? kPieces + 31 : kThreads) / 32;
-  float v[kOwn][8], w[kOwn][8];
+  // Zeros, not undefined: the compiler then keeps them in registers.
+  float v[kOwn][8] = {}, w[kOwn][8] = {};
   double sum = 0;
 #pragma unroll
   for (int k = 0; k < kOwn; ++k) {

@@ -5,22 +5,6 @@
 
 namespace mega {
 
-/// A long sum in f32 that is as good as one in f64, for a quarter of its time:
-/// conversions to f64 are slow even where f64 is fast (Kahan, 1965).
-struct CompensatedSum {
-  float sum = 0, excess = 0; ///< the sum is sum - excess
-
-  __device__ __forceinline__ void add(float value) {
-    const float corrected = value - excess;
-    const float next = sum + corrected;
-    excess = (next - sum) - corrected;
-    sum = next;
-  }
-  __device__ __forceinline__ double value() const {
-    return double(sum) - double(excess);
-  }
-};
-
 __device__ __forceinline__ float warpSum(float value) {
 #pragma unroll
   for (int delta = 16; delta > 0; delta /= 2)

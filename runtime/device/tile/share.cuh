@@ -57,6 +57,12 @@ template <int kTiles, int kSteps> struct Contributors {
   }
 };
 
+/// The calling thread's warp. The shuffle tells the compiler that the whole
+/// warp has the same, so that what depends on it needs no divergent branches.
+__device__ __forceinline__ int warpOfThread() {
+  return __shfl_sync(0xffffffffu, int(threadIdx.x) / 32, 0);
+}
+
 /// Copies a table of 8-byte words, by the whole CTA.
 __device__ __forceinline__ void copyTable(u8 *to, const void *from, int bytes) {
   for (int i = threadIdx.x * 8; i < bytes; i += blockDim.x * 8)

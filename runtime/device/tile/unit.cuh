@@ -57,17 +57,16 @@ template <int kSets> struct Unit {
     a[3] = mulBf16x2(subBf16x2(next & lower, lowerZero), lowerScale);
   }
 
-  /// Rows g and g + 8 of unit * x, over inputs [128 step, 128 step + 128):
+  /// Rows g and g + 8 of unit * x; `fragments` are x's for the unit's inputs:
   /// lanes with lane % 4 == 0 hold the sum over the first two levels, the next
   /// lane that of the third. Tensor cores truncate what they add, so every mma
   /// starts from zero and a tree in f32 adds the eight.
-  template <int kLevels, int kLength>
-  __device__ __forceinline__ float2
-  multiply(const Activation<kLevels, kLength> &x, int step) const {
+  template <int kLevels>
+  __device__ __forceinline__ float2 multiply(const uint4 *fragments) const {
     float upper[4], lower[4], upperNext[4], lowerNext[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const uint4 b = x.fragment(step, j);
+      const uint4 b = fragments[4 * j];
       float even[4] = {}, odd[4] = {};
       u32 a[4];
       operand(2 * j, a);
@@ -87,27 +86,6 @@ template <int kSets> struct Unit {
       rows.y += (lowerNext[0] + lowerNext[1]) + (lowerNext[2] + lowerNext[3]);
     }
     return rows;
-  }
-};
-
-/// Sums of rows g and g + 8 over units.
-struct RowSums {
-  CompensatedSum upper, lower;
-
-  __device__ __forceinline__ void add(float2 rows) {
-    upper.add(rows.x);
-    lower.add(rows.y);
-  }
-  /// The sums, over the activation levels too; valid in lanes with lane % 4 ==
-  /// 0. Whole warp.
-  template <int kLevels> __device__ __forceinline__ double2 total() const {
-    double2 sums = {upper.value(), lower.value()};
-    if (kLevels > 1) {
-      // The third level is the next lane's.
-      sums.x += __shfl_down_sync(0xffffffffu, sums.x, 1);
-      sums.y += __shfl_down_sync(0xffffffffu, sums.y, 1);
-    }
-    return {sums.x * kUnitScale, sums.y * kUnitScale};
   }
 };
 

@@ -291,7 +291,7 @@ static void apiCopyAsync(void *to, const void *from, unsigned bytes) {
 }
 static void apiCommitGroup() { active->commitGroup(); }
 static void apiWaitGroup(unsigned pending) { active->waitGroup(pending); }
-static void apiAtPhase(int phase) { active->atPhase(phase); }
+static void apiAtStage(int phase) { active->atStage(phase); }
 static void apiAtTile(int tile) { active->atTile(tile); }
 
 const mega::sim::Api &megalith::sim::engineApi() {
@@ -303,7 +303,7 @@ const mega::sim::Api &megalith::sim::engineApi() {
       apiReduce,         apiMbarrierInit, apiFenceMbarrierInit,
       apiMbarrierArrive, apiMbarrierWait, apiBulkCopy,
       apiFenceProxy,     apiCopyAsync,    apiCommitGroup,
-      apiWaitGroup,      apiAtPhase,      apiAtTile,
+      apiWaitGroup,      apiAtStage,      apiAtTile,
   };
   return api;
 }

@@ -96,7 +96,7 @@ public:
   void copyAsync(void *to, const void *from, uint32_t bytes, const void *code);
   void commitGroup();
   void waitGroup(uint32_t pending);
-  void atPhase(int phase) {
+  void atStage(int phase) {
     current->phase = uint32_t(phase);
     current->tile = -1;
   }

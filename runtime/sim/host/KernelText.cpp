@@ -103,7 +103,7 @@ static void readPhases(KernelText &kernel) {
   std::smatch match;
   bool inTable = false;
   for (const std::string &line : kernel.lines) {
-    if (line.find(" kPhases[]") != std::string::npos)
+    if (line.find(" kStages[]") != std::string::npos)
       inTable = true;
     else if (inTable && startsWith(line, "};"))
       return;

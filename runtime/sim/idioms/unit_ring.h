@@ -15,10 +15,7 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
   u32 issued, taken;
 
   MEGA_SIM_INLINE void init(u8 *shared) {
-    const int warp = threadIdx.x / 32;
-    barriers = reinterpret_cast<u64 *>(shared + warp * kSlots * 8);
-    base = shared + kBarrierBytes + warp * kSlots * kSlotBytes;
-    issued = taken = 0;
+    attach(shared, 0);
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0) {
       for (int slot = 0; slot < kSlots; ++slot)
@@ -29,6 +26,13 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
     }
     MEGA_SIM_SYNC(__syncwarp, "UnitRing::init", 2);
 #endif
+  }
+
+  MEGA_SIM_INLINE void attach(u8 *shared, u32 bursts) {
+    const int warp = threadIdx.x / 32;
+    barriers = reinterpret_cast<u64 *>(shared + warp * kSlots * 8);
+    base = shared + kBarrierBytes + warp * kSlots * kSlotBytes;
+    issued = taken = bursts;
   }
 
   MEGA_SIM_INLINE int pending() const { return int(issued - taken); }

@@ -13,8 +13,8 @@ extern "C" {
 /// Set by the engine before the first thread runs.
 extern __attribute__((visibility("default")))
 const mega::sim::Api *mega_sim_api;
-extern __attribute__((visibility("default")))
-mega::sim::Registers mega_sim_registers;
+extern __attribute__((
+    visibility("default"))) mega::sim::Registers mega_sim_registers;
 }
 
 #define __device__
@@ -23,6 +23,7 @@ mega::sim::Registers mega_sim_registers;
 #define __host__
 #define __restrict__
 #define __forceinline__ inline
+#define __noinline__
 /// Of idioms' twins: reports then name their callers.
 #define MEGA_SIM_INLINE inline __attribute__((always_inline))
 #define __launch_bounds__(...)

@@ -102,7 +102,7 @@ struct Api {
   /// cp.async.wait_group: returns once all but `pending` groups are complete.
   void (*waitGroup)(unsigned pending);
   /// Where the thread stands, for reports; tile -1 for none.
-  void (*atPhase)(int phase);
+  void (*atStage)(int phase);
   void (*atTile)(int tile);
 };
 

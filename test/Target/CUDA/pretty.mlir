@@ -24,7 +24,12 @@ mega.block @double(%x: tensor<64xbf16>) -> tensor<64xbf16> {
 // CHECK-NEXT:  long long position; ///< rows in every cache before this step
 // CHECK-NEXT:};
 //      CHECK:/// elementwise (pretty.mlir:11)
-// CHECK-NEXT:static __device__ __forceinline__ void phase_00_elementwise({{.*}}) {
+// CHECK-NEXT:static __device__ __noinline__ mega::u32 stage_00_elementwise(int arguments, mega::u32 bursts) {
+// CHECK-NEXT:  extern __shared__ __align__(128) mega::u8 shared[];
+// CHECK-NEXT:  const Params &p = *reinterpret_cast<const Params *>(shared + {{.*}});
+// CHECK-NEXT:  const Arguments0 &a = *reinterpret_cast<const Arguments0 *>(shared + arguments);
+// CHECK-NEXT:  Ring ring;
+// CHECK-NEXT:  ring.attach(shared, bursts);
 // CHECK-NEXT:  auto *const input = reinterpret_cast<const mega::u16 *>(p.input);
 // CHECK-NEXT:  const auto map0 = [](float a0) {
 // CHECK-NEXT:    const float v0 = a0 + a0;
@@ -39,6 +44,7 @@ mega.block @double(%x: tensor<64xbf16>) -> tensor<64xbf16> {
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
 // CHECK-NEXT:  mega::fenceAsyncProxy();
+// CHECK-NEXT:  return ring.taken;
 // CHECK-NEXT:}
 //      CHECK:extern "C" __global__ void __launch_bounds__(512, 1)
 // CHECK-NEXT:megalith_double(const Params p) {
