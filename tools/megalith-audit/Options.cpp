@@ -26,21 +26,21 @@ struct Flags {
                               cl::cat(category)};
   cl::opt<Target> target{
       "target", cl::desc("What executes the bundle"),
-      cl::values(clEnumValN(Target::Cuda, "cuda",
-                            "its kernel on a GPU (default)"),
-                 clEnumValN(Target::Sim, "sim",
-                            "its kernel.cu on the simulator, on this host; "
-                            "fewer checks, and the report says which")),
+      cl::values(
+          clEnumValN(Target::Cuda, "cuda", "its kernel on a GPU (default)"),
+          clEnumValN(Target::Sim, "sim",
+                     "its kernel.cu on the simulator, on this host; "
+                     "fewer checks, and the report says which")),
       cl::init(Target::Cuda), cl::cat(category)};
   cl::opt<std::string> block{
       "block",
       cl::desc("Description of the bundle's block: outputs are compared with "
                "the reference interpreter's"),
       cl::value_desc("file"), cl::cat(category)};
-  cl::opt<std::string> weights{"weights",
-                               cl::desc("Weights (default random:1234)"),
-                               cl::value_desc("file | random:SEED"),
-                               cl::init("random:1234"), cl::cat(category)};
+  cl::opt<std::string> weights{
+      "weights", cl::desc("Weights (default balanced:1234)"),
+      cl::value_desc("file | random:SEED | balanced:SEED"),
+      cl::init("balanced:1234"), cl::cat(category)};
   cl::opt<std::string> weightsPrefix{
       "weights-prefix", cl::desc("Use only names with this prefix, less it"),
       cl::value_desc("text"), cl::cat(category)};

@@ -44,10 +44,10 @@ struct Flags {
   cl::opt<std::string> check{
       "check", cl::desc("Compare with another executor: 'reference'"),
       cl::value_desc("executor"), cl::cat(category)};
-  cl::opt<std::string> weights{"weights",
-                               cl::desc("Weights (default random:1234)"),
-                               cl::value_desc("file | random:SEED"),
-                               cl::init("random:1234"), cl::cat(category)};
+  cl::opt<std::string> weights{
+      "weights", cl::desc("Weights (default random:1234)"),
+      cl::value_desc("file | random:SEED | balanced:SEED"),
+      cl::init("random:1234"), cl::cat(category)};
   cl::opt<std::string> weightsPrefix{
       "weights-prefix", cl::desc("Use only names with this prefix, less it"),
       cl::value_desc("text"), cl::cat(category)};

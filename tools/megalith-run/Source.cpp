@@ -17,7 +17,8 @@ static Error usage(const char *format, Args &&...args) {
 
 Expected<Source> mega::run::parseSource(StringRef flag, StringRef text) {
   Source source;
-  if (text.consume_front("random:")) {
+  source.balanced = flag == "weights" && text.consume_front("balanced:");
+  if (source.balanced || text.consume_front("random:")) {
     uint64_t seed;
     if (text.getAsInteger(10, seed))
       return usage("--{0} has seed '{1}', expected a non-negative integer",
