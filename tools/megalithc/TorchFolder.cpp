@@ -86,6 +86,7 @@ static llvm::Error checkReplaceable(StringRef path) {
 llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
                                    StringRef source, CompiledKernel &kernel,
                                    ArrayRef<std::string> archs,
+                                   ArrayRef<std::string> ptxArchs,
                                    StringRef library) {
   while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
     path = path.drop_back();
@@ -114,7 +115,8 @@ llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
   if (std::error_code error = fs::copy_file(library, target))
     return llvm::createStringError(error,
                                    "cannot copy " + library + " to " + target);
-  if (llvm::Error error = writeBundle(join(beside, "bundle"), kernel, archs, /*ptxArchs=*/{}))
+  if (llvm::Error error =
+          writeBundle(join(beside, "bundle"), kernel, archs, ptxArchs))
     return error;
   if (llvm::Error error = moveIntoPlace(beside, path))
     return error;
