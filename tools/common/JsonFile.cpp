@@ -9,12 +9,15 @@
 using namespace mega;
 namespace json = llvm::json;
 
+llvm::Error mega::fileError(std::error_code cause, const llvm::Twine &what) {
+  return llvm::createStringError(cause, what + ": " + cause.message());
+}
+
 llvm::Expected<std::string> mega::readText(llvm::StringRef path,
                                            llvm::StringRef what) {
   auto file = llvm::MemoryBuffer::getFile(path);
   if (!file)
-    return llvm::createStringError(file.getError(),
-                                   "cannot read " + what + path);
+    return fileError(file.getError(), "cannot read " + what + path);
   return (*file)->getBuffer().str();
 }
 

@@ -9,8 +9,12 @@
 #include "llvm/Support/JSON.h"
 
 #include <string>
+#include <system_error>
 
 namespace mega {
+
+/// "WHAT: CAUSE", for a file that could not be read, made or moved.
+llvm::Error fileError(std::error_code cause, const llvm::Twine &what);
 
 /// The text of `path`; errors call it `what`, such as "machine file ".
 llvm::Expected<std::string> readText(llvm::StringRef path,

@@ -260,8 +260,7 @@ llvm::Error mega::explore::writeBundles(const Setting &setting,
                                         llvm::ArrayRef<size_t> chosen) {
   if (std::error_code error =
           llvm::sys::fs::create_directories(setting.folder + "/bundles"))
-    return llvm::createStringError(error, "cannot create " + setting.folder +
-                                              "/bundles");
+    return fileError(error, "cannot create " + setting.folder + "/bundles");
   std::vector<size_t> open;
   for (size_t index : chosen)
     if (candidates[index].bundle.empty() ||

@@ -142,7 +142,7 @@ static llvm::Error writeOptions(const Setting &setting,
                                 llvm::ArrayRef<size_t> shown, size_t best) {
   std::string sub = setting.folder + "/options";
   if (std::error_code error = llvm::sys::fs::create_directories(sub))
-    return llvm::createStringError(error, "cannot create " + sub);
+    return fileError(error, "cannot create " + sub);
   for (size_t index : shown)
     if (llvm::Error error = writeJson(
             llvm::formatv("{0}/{1,0+3}.json", sub, candidates[index].id).str(),
@@ -171,7 +171,7 @@ static llvm::Expected<int> run(llvm::StringRef program) {
     return setting.takeError();
   if (std::error_code error =
           llvm::sys::fs::create_directories(setting->folder))
-    return llvm::createStringError(error, "cannot create " + setting->folder);
+    return fileError(error, "cannot create " + setting->folder);
   std::vector<Candidate> candidates = enumerate();
   std::string path = statePath(*setting);
   if (llvm::Error error = loadState(path, setting->subject, candidates))

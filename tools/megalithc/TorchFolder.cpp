@@ -4,6 +4,7 @@
 
 #include "TorchFolder.h"
 
+#include "JsonFile.h"
 #include "Output.h"
 
 #include "mega/Target/Torch.h"
@@ -102,7 +103,7 @@ llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
   fs::createUniquePath(path + ".%%%%%%%%.tmp", beside, /*MakeAbsolute=*/false);
   std::string package = join(beside, "megalith");
   if (std::error_code error = fs::create_directories(package))
-    return llvm::createStringError(error, "cannot create " + package);
+    return fileError(error, "cannot create " + package);
   llvm::scope_exit cleanUp([&] { fs::remove_directories(beside); });
   if (llvm::Error error = writeFile(join(beside, "module.py"), module->module))
     return error;
@@ -113,8 +114,7 @@ llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
       return error;
   std::string target = join(package, kLibraryName);
   if (std::error_code error = fs::copy_file(library, target))
-    return llvm::createStringError(error,
-                                   "cannot copy " + library + " to " + target);
+    return fileError(error, "cannot copy " + library + " to " + target);
   if (llvm::Error error =
           writeBundle(join(beside, "bundle"), kernel, archs, ptxArchs))
     return error;
