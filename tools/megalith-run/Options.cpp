@@ -264,11 +264,11 @@ Expected<Options> mega::run::parseOptions(int argc, char **argv) {
   options.tieGap = flags.tieGap;
   if (Error error = checkValues(flags))
     return error;
+  if (Error error = flags.common.place(options))
+    return error;
   if (Error error = checkTarget(flags))
     return error;
   if (Error error = placeSim(flags, options.sim))
-    return error;
-  if (Error error = flags.common.place(options))
     return error;
   for (auto [flag, text, place] :
        {std::tuple("state", &flags.state, &options.state),
