@@ -414,6 +414,20 @@ megalith_status megalith_bind_state(megalith_instance *instance,
   });
 }
 
+megalith_status megalith_bind_states(megalith_instance *instance,
+                                     void *const *device_pointers,
+                                     const size_t *bytes, size_t count,
+                                     int64_t position) {
+  return call([&] {
+    Instance &target = instanceOf(instance);
+    if (count != 0) {
+      expectNotNull(device_pointers, "device_pointers");
+      expectNotNull(bytes, "bytes");
+    }
+    check(target.bindStates(device_pointers, bytes, count, position));
+  });
+}
+
 megalith_status megalith_state_pointer(megalith_instance *instance,
                                        const char *name,
                                        void **device_pointer) {

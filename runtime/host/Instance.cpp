@@ -11,13 +11,12 @@
 #include "mega/abi/Kernel.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 using namespace megalith;
 
 namespace {
-
-constexpr uint64_t addressAlignment = 16;
 
 /// A state's memory.
 struct StateSlot {
@@ -62,6 +61,9 @@ struct Instance::Impl {
   }
   /// Rows every cache can hold.
   int64_t smallestCache() const;
+  /// Makes the caller's memory, which was checked, a state's. What the slot
+  /// owned is freed: steps in flight must be done.
+  void adopt(StateSlot &slot, CUdeviceptr address, uint64_t bytes);
   /// The launch, with the context current.
   void launch(uint64_t input, uint64_t output, void *stream);
   /// Waits until nothing of the context touches device memory. TIMEOUT if the
@@ -186,6 +188,15 @@ int64_t Instance::Impl::smallestCache() const {
   if (!manifest.hasCaches() && requestedRows > 0)
     rows = requestedRows;
   return rows;
+}
+
+void Instance::Impl::adopt(StateSlot &slot, CUdeviceptr address,
+                           uint64_t bytes) {
+  slot.owned.release();
+  slot.address = address;
+  uint64_t unit = slot.desc->unitBytes;
+  slot.bytes = slot.desc->isCache() ? bytes / unit * unit : unit;
+  parameter.setState(size_t(&slot - states.data()), address);
 }
 
 void Instance::Impl::launch(uint64_t input, uint64_t output, void *stream) {
@@ -330,32 +341,45 @@ Status Instance::bindState(const std::string &name, uint64_t address,
                            uint64_t bytes) {
   return guard([&] {
     StateSlot &slot = impl->slot(name);
-    const StateDesc &desc = *slot.desc;
-    if (address == 0 || address % addressAlignment != 0)
-      fail(MEGALITH_INVALID_ARGUMENT,
-           "state {}: address {:#x} is null or not a multiple of {}",
-           quote(name), address, addressAlignment);
-    uint64_t usable = desc.unitBytes;
-    if (desc.isCache())
-      usable = bytes / desc.unitBytes * desc.unitBytes;
-    if (bytes < desc.unitBytes)
-      fail(MEGALITH_INVALID_ARGUMENT,
-           "state {}: size is {} bytes, expected at least {}", quote(name),
-           bytes, desc.unitBytes);
-    if (desc.isCache() && int64_t(usable / desc.unitBytes) < impl->position)
-      fail(MEGALITH_CAPACITY,
-           "cache {}: {} rows are fewer than the position, {}", quote(name),
-           usable / desc.unitBytes, impl->position);
+    expectStateMemory(*slot.desc, address, bytes, impl->position);
+    std::optional<CurrentContext> current;
     if (slot.owned.address() != 0) {
       // Steps in flight may still use what is freed.
-      CurrentContext current(impl->device);
+      current.emplace(impl->device);
       impl->synchronize();
-      slot.owned.release();
     }
-    slot.address = address;
-    slot.bytes = usable;
-    impl->parameter.setState(size_t(&slot - impl->states.data()), address);
+    impl->adopt(slot, address, bytes);
     impl->capacity = impl->smallestCache();
+  });
+}
+
+Status Instance::bindStates(const void *const *addresses, const size_t *bytes,
+                            size_t count, int64_t position) {
+  return guard([&] {
+    std::vector<StateSlot> &states = impl->states;
+    if (count != states.size())
+      fail(MEGALITH_INVALID_ARGUMENT,
+           "memory is given for {} states, expected all {} of block {}", count,
+           states.size(), quote(impl->manifest.block));
+    expectPosition(position,
+                   impl->manifest.hasCaches() ? INT64_MAX : impl->capacity);
+    bool frees = false;
+    for (size_t i = 0; i < count; ++i) {
+      expectStateMemory(*states[i].desc,
+                        reinterpret_cast<uint64_t>(addresses[i]), bytes[i],
+                        position);
+      frees |= states[i].owned.address() != 0;
+    }
+    std::optional<CurrentContext> current;
+    if (frees) {
+      current.emplace(impl->device);
+      impl->synchronize();
+    }
+    for (size_t i = 0; i < count; ++i)
+      impl->adopt(states[i], reinterpret_cast<uint64_t>(addresses[i]),
+                  bytes[i]);
+    impl->capacity = impl->smallestCache();
+    impl->position = position;
   });
 }
 

@@ -56,6 +56,21 @@ void megalith::expectStateCopy(const StateDesc &desc, uint64_t allocated,
          quote(desc.name), bytes / desc.unitBytes, allocated / desc.unitBytes);
 }
 
+void megalith::expectStateMemory(const StateDesc &desc, uint64_t address,
+                                 uint64_t bytes, int64_t position) {
+  if (address == 0 || address % addressAlignment != 0)
+    fail(MEGALITH_INVALID_ARGUMENT,
+         "state {}: address {:#x} is null or not a multiple of {}",
+         quote(desc.name), address, addressAlignment);
+  if (bytes < desc.unitBytes)
+    fail(MEGALITH_INVALID_ARGUMENT,
+         "state {}: size is {} bytes, expected at least {}", quote(desc.name),
+         bytes, desc.unitBytes);
+  if (desc.isCache() && bytes / desc.unitBytes < uint64_t(position))
+    fail(MEGALITH_CAPACITY, "cache {}: {} rows are fewer than the position, {}",
+         quote(desc.name), bytes / desc.unitBytes, position);
+}
+
 void megalith::expectPosition(int64_t position, int64_t capacity) {
   if (position < 0)
     fail(MEGALITH_INVALID_ARGUMENT, "position is {}, expected 0 or more",

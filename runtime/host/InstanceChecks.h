@@ -29,6 +29,14 @@ const ProbeDesc &findProbe(const Manifest &manifest, const std::string &name,
 void expectStateCopy(const StateDesc &desc, uint64_t allocated,
                      const void *data, uint64_t bytes);
 
+/// What the addresses of vectors and states are multiples of.
+constexpr uint64_t addressAlignment = 16;
+
+/// Throws unless `bytes` bytes of the caller's at `address` can be the state's
+/// memory, with `position` rows of a cache. INVALID_ARGUMENT, CAPACITY.
+void expectStateMemory(const StateDesc &desc, uint64_t address, uint64_t bytes,
+                       int64_t position);
+
 /// Throws unless `position` is in 0..capacity. INVALID_ARGUMENT, CAPACITY.
 void expectPosition(int64_t position, int64_t capacity);
 
@@ -37,9 +45,10 @@ void expectRoom(int64_t position, int64_t capacity);
 
 /// The tensors of `map` named `prefix` + a manifest's tensor name, without the
 /// prefix; NOT_FOUND if there is none.
-std::vector<WeightBinder::NamedTensor>
-selectTensors(const Manifest &manifest, const WeightBinder &binder,
-              const TensorMap &map, const std::string &prefix);
+std::vector<WeightBinder::NamedTensor> selectTensors(const Manifest &manifest,
+                                                     const WeightBinder &binder,
+                                                     const TensorMap &map,
+                                                     const std::string &prefix);
 
 } // namespace megalith
 

@@ -148,6 +148,7 @@ struct QuantTarget {
   int64_t inputs;
   int64_t outputs;
   int64_t group;
+  float deviation;
   uint8_t *codes;
   uint8_t *scales;
   uint8_t *zeros;
@@ -164,7 +165,7 @@ void quantisePatch(const Normals &normals, const QuantTarget &target,
     uint64_t first = uint64_t(
         (patch.expert * target.inputs + patch.firstInput + k) * target.outputs +
         patch.firstOutput);
-    normals.fill(first, uint64_t(n), 0.02f, row);
+    normals.fill(first, uint64_t(n), target.deviation, row);
     for (int64_t j = 0; j < n; ++j) {
       low[j] = k == 0 ? row[j] : std::min(low[j], row[j]);
       high[j] = k == 0 ? row[j] : std::max(high[j], row[j]);
@@ -230,12 +231,20 @@ Tensor fillTensor(uint64_t seed, const std::string &name, DType dtype,
   return tensor;
 }
 
+/// Deviation of a weight that sums over `inputs`.
+double projectionDeviation(int64_t inputs, Spread spread) {
+  return spread == Spread::Fixed
+             ? 0.02
+             : 1 / std::sqrt(double(std::max<int64_t>(inputs, 1)));
+}
+
 } // namespace
 
 Result<RandomQuant> megalith::randomQuant(uint64_t seed,
                                           const std::string &name,
                                           const std::vector<int64_t> &shape,
-                                          int64_t group, unsigned threads) {
+                                          int64_t group, unsigned threads,
+                                          Spread spread) {
   return guardResult<RandomQuant>([&] {
     size_t rank = shape.size();
     std::optional<uint64_t> bytes = tensorBytes(DType::F32, shape);
@@ -248,6 +257,7 @@ Result<RandomQuant> megalith::randomQuant(uint64_t seed,
     target.inputs = shape[rank - 2];
     target.outputs = shape[rank - 1];
     target.group = group;
+    target.deviation = float(projectionDeviation(target.inputs, spread));
     int64_t experts = rank == 3 ? shape[0] : 1;
 
     RandomQuant result;
@@ -278,15 +288,20 @@ Result<RandomQuant> megalith::randomQuant(uint64_t seed,
   });
 }
 
-double megalith::denseDeviation(const std::vector<int64_t> &shape) {
-  return shape.size() == 3 && shape[2] <= 8 ? 0.1 : 0.02;
+double megalith::denseDeviation(const std::vector<int64_t> &shape,
+                                Spread spread) {
+  return shape.size() == 3 && shape[2] <= 8
+             ? 0.1
+             : projectionDeviation(shape.back(), spread);
 }
 
 Result<Tensor> megalith::randomDense(uint64_t seed, const std::string &name,
                                      DType dtype,
-                                     const std::vector<int64_t> &shape) {
+                                     const std::vector<int64_t> &shape,
+                                     Spread spread) {
   return guardResult<Tensor>([&] {
-    float deviation = shape.size() == 1 ? 0 : float(denseDeviation(shape));
+    float deviation =
+        shape.size() <= 1 ? 0 : float(denseDeviation(shape, spread));
     return fillTensor(seed, name, dtype, shape, deviation);
   });
 }
@@ -308,18 +323,19 @@ Result<Tensor> megalith::randomToken(uint64_t seed, const std::string &name,
 }
 
 Result<TensorMap> megalith::randomWeights(const Manifest &manifest,
-                                          uint64_t seed, unsigned threads) {
+                                          uint64_t seed, unsigned threads,
+                                          Spread spread) {
   return guardResult<TensorMap>([&] {
     TensorMap map;
     for (const WeightDesc &weight : manifest.weights) {
       const std::vector<TensorDesc> &tensors = weight.tensors;
       if (weight.kind == WeightDesc::Kind::Dense) {
-        map.tensors[tensors[0].name] = take(
-            randomDense(seed, weight.name, tensors[0].dtype, tensors[0].shape));
+        map.tensors[tensors[0].name] = take(randomDense(
+            seed, weight.name, tensors[0].dtype, tensors[0].shape, spread));
         continue;
       }
-      RandomQuant quant = take(
-          randomQuant(seed, weight.name, weight.shape, weight.group, threads));
+      RandomQuant quant = take(randomQuant(seed, weight.name, weight.shape,
+                                           weight.group, threads, spread));
       map.tensors[tensors[0].name] = std::move(quant.codes);
       map.tensors[tensors[1].name] = std::move(quant.scales);
       map.tensors[tensors[2].name] = std::move(quant.zeros);

@@ -468,6 +468,72 @@ class PackageTest(unittest.TestCase):
         with self.fails(ValueError, "DLPack device 10, expected cpu"):
             block.step(strange)
 
+    def test_dlpack_of_another_device(self):
+        """The message names the device found and the one wanted."""
+        block = self.bound()
+        memory = CudaArray(support.bf16(range(16)), "<V2", (16,))
+        for device, text in (
+                ((_dlpack.CPU, 0), "^hidden is on cpu, expected cuda:0$"),
+                ((_dlpack.CUDA, 1), "^hidden is on cuda:1, expected cuda:0$")):
+            with self.fails(megalith.Mismatch, text):
+                block.step(DlpackArray(memory, "bf16", (16,), device))
+            with self.fails(megalith.Mismatch, text.replace(
+                    "hidden", "state '1.kv'")):
+                block.bind_state("1.kv", DlpackArray(memory, "bf16", (2, 8),
+                                                     device))
+        with self.fails(megalith.Mismatch, "dtype is F32, expected BF16"):
+            block.step(DlpackArray(memory, "f32", (8,)))
+        with self.fails(megalith.Mismatch, "shape is .*8.*, expected .*16"):
+            block.step(DlpackArray(memory, "bf16", (8,)))
+
+    def test_dlpack_of_numpy(self):
+        """NumPy's own capsules, as if it had no interface but DLPack."""
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("no numpy")
+
+        class Only:
+            def __init__(self, values):
+                self.values = values
+
+            def __dlpack_device__(self):
+                return self.values.__dlpack_device__()
+
+            def __dlpack__(self, stream=None):
+                return self.values.__dlpack__(stream=stream)
+        block = self.bound()
+        bits = numpy.frombuffer(bytearray(support.bf16(range(16))),
+                                numpy.uint16)
+        for values in (bits, Only(bits)):
+            with self.fails(megalith.Mismatch,
+                            "^hidden is on cpu, expected cuda:0$"):
+                block.step(values)
+            # From the host on purpose.
+            self.assertEqual(bytes(block.step_host(values)), bits.tobytes())
+        with self.fails(ValueError, "hidden. is not contiguous"):
+            block.step(Only(numpy.zeros((16, 2), numpy.uint16)[:, 0]))
+        # A checkpoint's tensor, too.
+        other = megalith.load(self.path, capacity=4)
+        self.addCleanup(other.close)
+        weights = dict(self.weights(), norm=Only(bits))
+        other.bind(weights)
+
+    def test_dlpack_capsules_that_are_none(self):
+        block = self.bound()
+        memory = CudaArray(support.bf16(range(16)), "<V2", (16,))
+
+        class Strange(DlpackArray):
+            capsule = None
+
+            def __dlpack__(self, stream=None):
+                return self.capsule
+        strange = Strange(memory, "bf16", (16,))
+        for capsule in (None, 7, "dltensor"):
+            strange.capsule = capsule
+            with self.fails(TypeError, "no capsule named 'dltensor'"):
+                block.step(strange)
+
     def test_host_time_of_a_step(self):
         """Generous for a busy machine; the demand is checked on a GPU."""
         import time

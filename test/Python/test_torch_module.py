@@ -278,6 +278,7 @@ class ModuleTest(unittest.TestCase):
     def test_a_full_cache_grows(self):
         module = self.loaded()
         hidden, state = self.hidden(), module.new_state(capacity=2)
+        room = state[1]["kv"]._megalith_buffer
         self.assertEqual([sorted(layer) for layer in state],
                          [["S"], ["kv", "rope"]])
         self.assertEqual(tuple(state[1]["kv"].shape), (0, 8))
@@ -287,11 +288,28 @@ class ModuleTest(unittest.TestCase):
             if step < 2:
                 self.assertIn(address, (None, state[1]["kv"].data_ptr()))
                 address = state[1]["kv"].data_ptr()
+                self.assertEqual(address, room.data_ptr())
+        self.assertNotEqual(state[1]["kv"].data_ptr(), address)
         self.assertEqual(
             contents(state[1]["kv"]),
             b"".join(bytes([row]) * 16 for row in range(5)))
         with self.assertRaisesRegex(megalith.InvalidArgument, "0 rows"):
             module.new_state(capacity=0)
+
+    def test_an_earlier_view_is_copied(self):
+        """A step from a kept view of fewer rows must not write into the rows
+        that later views show."""
+        module = self.loaded()
+        hidden, state = self.hidden(), self.foreign(1)
+        module.step(hidden, state)
+        fork = [dict(state[0], S=state[0]["S"].clone()), dict(state[1])]
+        module.step(hidden, state)
+        before = contents(state[1]["kv"])
+        module.step(hidden, fork)
+        module.step(hidden, fork)
+        self.assertEqual(contents(state[1]["kv"]), before)
+        self.assertEqual(contents(fork[1]["kv"]),
+                         b"\x11" * 16 + b"\1" * 16 + b"\2" * 16 + b"\3" * 16)
 
     def test_a_misaligned_state_is_copied(self):
         module = self.loaded()
@@ -366,8 +384,39 @@ class ModuleTest(unittest.TestCase):
             module.step(hidden, state)
         self.kernel.counter("fail_launch").value = 0
         self.assertEqual(tuple(state[1]["kv"].shape), (3, 8))
+        address = state[1]["kv"].data_ptr()
         module.step(hidden, state)
         self.assertEqual(self.kernel.header.position, 3)
+        self.assertEqual(state[1]["kv"].data_ptr(), address)
+
+    def test_a_failed_first_launch_keeps_no_copy(self):
+        module = self.loaded()
+        hidden, state = self.hidden(), self.foreign(2)
+        cache = state[1]["kv"]
+        self.kernel.counter("fail_launch").value = 1
+        with self.assertRaises(megalith.DriverError):
+            module.step(hidden, state)
+        self.kernel.counter("fail_launch").value = 0
+        self.assertIs(state[1]["kv"], cache)
+        fill(cache, b"\x33" * 32)
+        module.step(hidden, state)
+        self.assertEqual(contents(state[1]["kv"]), b"\x33" * 32 + b"\2" * 16)
+
+    def test_states_of_another_bundle(self):
+        self.Sample.state_table = STATES[:2]
+        with self.assertRaisesRegex(
+                megalith.Mismatch, r"has states \['0.S', '1.kv'\], expected "
+                                   r"\['0.S', '1.kv', '1.rope'\], as block "
+                                   "'sample' has"):
+            self.Sample()
+
+    def test_a_lot_of_outputs_is_made_behind_the_launch(self):
+        module = self.loaded()
+        hidden, state = self.hidden(), module.new_state()
+        for _ in range(runtime._Outputs._LOT):
+            hidden, state = module.step(hidden, state)
+        self.assertEqual(len(module._taken.outputs.left),
+                         runtime._Outputs._LOT)
 
     def test_calling_is_stepping(self):
         module = self.loaded()

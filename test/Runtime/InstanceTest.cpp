@@ -347,6 +347,59 @@ TEST_F(InstanceTest, CallerOwnedStates) {
   device().allocations.erase(address);
 }
 
+TEST_F(InstanceTest, CallerOwnedStatesAtOnce) {
+  std::unique_ptr<Instance> i = createBound(4);
+  alignas(16) static uint8_t s[24], cache[16 * 3 + 5];
+  device().allocations[reinterpret_cast<uint64_t>(s)] = sizeof(s);
+  device().allocations[reinterpret_cast<uint64_t>(cache)] = sizeof(cache);
+  uint64_t own = *i->stateAddress("S"), ownCache = *i->stateAddress("kv");
+  const void *addresses[] = {s, cache};
+  size_t bytes[] = {sizeof(s), sizeof(cache)};
+  auto unchanged = [&] {
+    EXPECT_EQ(*i->stateAddress("S"), own);
+    EXPECT_EQ(*i->stateAddress("kv"), ownCache);
+    EXPECT_EQ(i->capacity(), 4);
+    EXPECT_EQ(i->position(), 0);
+  };
+  expectFailure(i->bindStates(addresses, bytes, 1, 0),
+                MEGALITH_INVALID_ARGUMENT, {"1 states, expected all 2"});
+  expectFailure(i->bindStates(addresses, bytes, 2, -1),
+                MEGALITH_INVALID_ARGUMENT, {"position is -1"});
+  expectFailure(i->bindStates(addresses, bytes, 2, 4), MEGALITH_CAPACITY,
+                {"'kv'", "3 rows are fewer than the position, 4"});
+  addresses[1] = cache + 1;
+  expectFailure(i->bindStates(addresses, bytes, 2, 0),
+                MEGALITH_INVALID_ARGUMENT, {"'kv'", "multiple of 16"});
+  addresses[1] = nullptr;
+  expectFailure(i->bindStates(addresses, bytes, 2, 0),
+                MEGALITH_INVALID_ARGUMENT, {"'kv'", "null"});
+  addresses[1] = cache;
+  bytes[0] = 23;
+  expectFailure(i->bindStates(addresses, bytes, 2, 0),
+                MEGALITH_INVALID_ARGUMENT, {"'S'", "23 bytes"});
+  unchanged();
+
+  bytes[0] = 24;
+  size_t allocations = device().allocations.size();
+  int waits = device().calls["cuCtxSynchronize"];
+  EXPECT_OK(i->bindStates(addresses, bytes, 2, 2));
+  EXPECT_EQ(device().allocations.size(), allocations - 2);
+  EXPECT_EQ(device().calls["cuCtxSynchronize"], waits + 1);
+  EXPECT_EQ(i->capacity(), 3);
+  EXPECT_EQ(i->position(), 2);
+  EXPECT_OK(i->step(inputAddress, outputAddress, nullptr));
+  EXPECT_EQ(device().states[0], reinterpret_cast<uint64_t>(s));
+  EXPECT_EQ(device().states[1], reinterpret_cast<uint64_t>(cache));
+
+  // The caller's memory in place of the caller's: nothing waits.
+  waits = device().calls["cuCtxSynchronize"];
+  EXPECT_OK(i->bindStates(addresses, bytes, 2, 0));
+  EXPECT_EQ(device().calls["cuCtxSynchronize"], waits);
+  i.reset();
+  device().allocations.erase(reinterpret_cast<uint64_t>(s));
+  device().allocations.erase(reinterpret_cast<uint64_t>(cache));
+}
+
 TEST_F(InstanceTest, HostStepProbeAndReset) {
   std::unique_ptr<Instance> i = createBound(4);
   EXPECT_OK(i->stepHost(input, output));

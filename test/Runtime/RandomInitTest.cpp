@@ -60,6 +60,11 @@ TEST(RandomInit, Moments) {
   expectNormal(*randomState(3, "kv", DType::BF16, {1000, 1000}), 0.1);
   expectNormal(*randomDense(3, "router", DType::BF16, {1000, 1000}), 0.02);
   expectNormal(*randomDense(3, "conv", DType::BF16, {3, 100000, 4}), 0.1);
+  Spread balanced = Spread::Balanced;
+  expectNormal(*randomDense(3, "router", DType::BF16, {1000, 1600}, balanced),
+               1 / 40.0);
+  expectNormal(*randomDense(3, "conv", DType::BF16, {3, 100000, 4}, balanced),
+               0.1);
   expectNormal(*randomToken(3, "x", DType::BF16, {1000000}), 0.25);
 }
 
@@ -134,6 +139,18 @@ TEST(RandomInit, QuantisationFollowsTheFormula) {
         ASSERT_EQ(float(k % 2 ? byte >> 4 : byte & 15), code);
       }
     }
+}
+
+TEST(RandomInit, BalancedWeightsGiveOutputsOfOrderOne) {
+  // The codes are those of the same normals: only scales differ, by the
+  // deviations' ratio, up to rounding.
+  const int64_t inputs = 256, outputs = 40, group = 64;
+  RandomQuant fixed = *randomQuant(9, "w", {inputs, outputs}, group);
+  RandomQuant balanced =
+      *randomQuant(9, "w", {inputs, outputs}, group, 0, Spread::Balanced);
+  std::vector<double> a = floats(fixed.scales), b = floats(balanced.scales);
+  for (size_t i = 0; i < a.size(); ++i)
+    EXPECT_NEAR(b[i] / a[i], (1 / 16.0) / 0.02, 0.03) << i;
 }
 
 TEST(RandomInit, RefusesWhatItCannotMake) {

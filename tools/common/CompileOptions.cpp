@@ -4,9 +4,10 @@
 
 #include "CompileOptions.h"
 
+#include "JsonFile.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -163,19 +164,11 @@ json::Object mega::optionsFile(const CompileOptions &options) {
 }
 
 llvm::Expected<CompileOptions> mega::readOptionsFile(StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return llvm::createStringError(file.getError(),
-                                   "cannot read options file " + path);
-  auto value = json::parse((*file)->getBuffer());
-  if (!value)
-    return llvm::createStringError(path + ": " +
-                                   llvm::toString(value.takeError()));
-  const json::Object *object = value->getAsObject();
-  if (!object || object->getString("format") != "megalith-options")
-    return llvm::createStringError(
-        path + " has no format 'megalith-options', expected an options file "
-               "as megalith-explore writes it");
+  auto object = readJsonObject(path, "megalith-options",
+                               "an options file as megalith-explore writes it",
+                               "options file ");
+  if (!object)
+    return object.takeError();
   if (object->getInteger("version") != 1)
     return llvm::createStringError(path + ": key 'version' is not 1");
   const json::Object *values = object->getObject("options");

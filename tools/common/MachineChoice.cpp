@@ -4,7 +4,7 @@
 
 #include "MachineChoice.h"
 
-#include "llvm/Support/MemoryBuffer.h"
+#include "JsonFile.h"
 
 using namespace mlir;
 using namespace mega;
@@ -18,11 +18,10 @@ mega::chooseMachine(MLIRContext &context, StringRef arch, StringRef path) {
       return text.takeError();
     choice.text = text->str();
   } else {
-    auto file = llvm::MemoryBuffer::getFile(path);
-    if (!file)
-      return llvm::createStringError(file.getError(),
-                                     "cannot read machine file " + path);
-    choice.text = (*file)->getBuffer().str();
+    auto text = readText(path, "machine file ");
+    if (!text)
+      return text.takeError();
+    choice.text = std::move(*text);
   }
   StringRef name = path.empty() ? arch : path;
   auto target = parseMachine(&context, choice.text, name);

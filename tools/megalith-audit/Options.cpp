@@ -4,15 +4,16 @@
 
 #include "Options.h"
 
-#include "llvm/Support/CommandLine.h"
+#include "../megalith-run/Flags.h"
+
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 
 using namespace llvm;
 using namespace mega::audit;
 namespace run = mega::run;
+using run::usage;
 
 static cl::OptionCategory category("megalith-audit options");
 
@@ -26,28 +27,18 @@ struct Flags {
                               cl::cat(category)};
   cl::opt<Target> target{
       "target", cl::desc("What executes the bundle"),
-      cl::values(clEnumValN(Target::Cuda, "cuda",
-                            "its kernel on a GPU (default)"),
-                 clEnumValN(Target::Sim, "sim",
-                            "its kernel.cu on the simulator, on this host; "
-                            "fewer checks, and the report says which")),
+      cl::values(
+          clEnumValN(Target::Cuda, "cuda", "its kernel on a GPU (default)"),
+          clEnumValN(Target::Sim, "sim",
+                     "its kernel.cu on the simulator, on this host; "
+                     "fewer checks, and the report says which")),
       cl::init(Target::Cuda), cl::cat(category)};
   cl::opt<std::string> block{
       "block",
       cl::desc("Description of the bundle's block: outputs are compared with "
                "the reference interpreter's"),
       cl::value_desc("file"), cl::cat(category)};
-  cl::opt<std::string> weights{"weights",
-                               cl::desc("Weights (default random:1234)"),
-                               cl::value_desc("file | random:SEED"),
-                               cl::init("random:1234"), cl::cat(category)};
-  cl::opt<std::string> weightsPrefix{
-      "weights-prefix", cl::desc("Use only names with this prefix, less it"),
-      cl::value_desc("text"), cl::cat(category)};
-  cl::opt<bool> extraTensors{
-      "allow-extra-tensors",
-      cl::desc("Accept weight files with tensors the block does not name"),
-      cl::cat(category)};
+  run::CommonFlags common{category, "balanced:1234"};
   cl::opt<uint64_t> seed{"seed",
                          cl::desc("Seed of states and tokens (default 0)"),
                          cl::value_desc("n"), cl::init(0), cl::cat(category)};
@@ -70,8 +61,6 @@ struct Flags {
       cl::desc("Largest logit gap at which another choice of experts counts "
                "as a tie (default 0.05)"),
       cl::init(0.05), cl::cat(category)};
-  cl::opt<int> device{"device", cl::desc("CUDA device (default 0)"),
-                      cl::value_desc("n"), cl::cat(category)};
   cl::opt<std::string> cupti{
       "cupti",
       cl::desc("libcupti.so that counts calls of the driver (default: "
@@ -89,17 +78,8 @@ struct Flags {
       cl::desc("Write the report as JSON; - for standard output, in "
                "place of the table"),
       cl::value_desc("file"), cl::cat(category)};
-  cl::opt<unsigned> threads{"host-threads",
-                            cl::desc("Host threads (default: all cores)"),
-                            cl::value_desc("n"), cl::cat(category)};
 };
 } // namespace
-
-/// An error of the command line.
-template <typename... Args>
-static Error usage(const char *format, Args &&...args) {
-  return createStringError(formatv(format, std::forward<Args>(args)...).str());
-}
 
 /// Options of one target are no options of another; numbers have bounds.
 static Error checkFlags(const Flags &flags) {
@@ -109,16 +89,14 @@ static Error checkFlags(const Flags &flags) {
     if (!sim && option->getNumOccurrences())
       return usage("--{0} is the simulator's, expected --target=sim",
                    option->ArgStr);
-  for (const cl::Option *option :
-       std::initializer_list<const cl::Option *>{&flags.device, &flags.cupti})
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           &flags.common.device, &flags.cupti})
     if (sim && option->getNumOccurrences())
       return usage("--{0} is a GPU's, expected --target=cuda", option->ArgStr);
   for (const auto *option : {&flags.context, &flags.steps, &flags.maxInputs})
     if (option->getNumOccurrences() && *option < 1)
       return usage("--{0} has value {1}, expected 1 or more", option->ArgStr,
                    option->getValue());
-  if (flags.device < 0)
-    return usage("--device has value {0}, expected 0 or more", flags.device);
   if (flags.simSms < 1)
     return usage("--sim-sms has value {0}, expected 1 or more", flags.simSms);
   for (const auto *option : {&flags.maxError, &flags.tieGap})
@@ -141,14 +119,8 @@ Expected<AuditOptions> mega::audit::parseOptions(int argc, char **argv) {
   AuditOptions options;
   options.source.bundle = flags.bundle;
   options.source.block = flags.block;
-  options.source.weightsPrefix = flags.weightsPrefix;
-  options.source.extraTensors = flags.extraTensors;
-  options.source.threads = flags.threads;
-  options.source.device = flags.device;
-  auto weights = run::parseSource("weights", flags.weights);
-  if (!weights)
-    return weights.takeError();
-  options.source.weights = *weights;
+  if (Error error = flags.common.place(options.source))
+    return error;
 
   options.sim = flags.target == Target::Sim;
   options.simChoices = {flags.simSms, flags.simRaces};

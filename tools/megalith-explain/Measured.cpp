@@ -4,9 +4,10 @@
 
 #include "Measured.h"
 
+#include "JsonFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <algorithm>
 
@@ -107,18 +108,10 @@ void readSpans(const json::Object &table, double gigahertz,
 llvm::Expected<Measurement> mega::explain::readMeasurement(
     llvm::StringRef path, llvm::StringRef block,
     llvm::ArrayRef<std::vector<std::string>> stages) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return llvm::createStringError(file.getError(), "cannot read " + path);
-  auto value = json::parse((*file)->getBuffer());
-  if (!value)
-    return llvm::createStringError(path + ": " +
-                                   llvm::toString(value.takeError()));
-  const json::Object *root = value->getAsObject();
-  if (!root || root->getString("format") != "megalith-bench")
-    return llvm::createStringError(
-        path + " has no format 'megalith-bench', expected megalith-bench "
-               "--json=FILE");
+  auto root =
+      readJsonObject(path, "megalith-bench", "megalith-bench --json=FILE");
+  if (!root)
+    return root.takeError();
   Measurement measurement;
   measurement.file = path.str();
   const json::Object *device = root->getObject("device");

@@ -6,19 +6,14 @@
 #include "Formats.h"
 
 #include "Compile.h"
-#include "CompileOptions.h"
 #include "MachineChoice.h"
+#include "Tool.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/WithColor.h"
 
 using namespace mlir;
 using namespace mega;
@@ -30,13 +25,8 @@ enum class Format { Text, Json, Html, Trace };
 cl::OptionCategory category("megalith-explain options");
 cl::opt<std::string> input(cl::Positional, cl::Required,
                            cl::desc("<block.mlir>"), cl::cat(category));
-cl::opt<std::string> arch("arch", cl::init("sm_90a"),
-                          cl::desc("architecture (default sm_90a)"),
-                          cl::cat(category));
-cl::opt<std::string> machine("machine",
-                             cl::desc("machine file (JSON) instead of the "
-                                      "shipped one for --arch"),
-                             cl::cat(category));
+ArchFlag arch(category);
+MachineFlag machine(category);
 cl::opt<Format> outputFormat(
     "format", cl::desc("what to write"), cl::init(Format::Text),
     cl::values(clEnumValN(Format::Text, "text", "tables (default)"),
@@ -48,10 +38,7 @@ cl::opt<Format> outputFormat(
 cl::opt<std::string> output("o", cl::init("-"),
                             cl::desc("output path (default: standard output)"),
                             cl::cat(category));
-cl::opt<std::string> optionsPath("options",
-                                 cl::desc("options file, as megalith-explore "
-                                          "writes it"),
-                                 cl::cat(category));
+OptionsFlag optionsFlag(category);
 cl::opt<int64_t> context("context", cl::init(2048),
                          cl::desc("rows in each cache (default 2048, or as "
                                   "measured)"),
@@ -131,16 +118,12 @@ static llvm::Error run(MLIRContext &mlirContext) {
   OwningOpRef<ModuleOp> block = parseBlock(input, mlirContext);
   if (!block)
     return llvm::createStringError("cannot read " + input);
-  CompileOptions options;
-  if (!optionsPath.empty()) {
-    auto read = readOptionsFile(optionsPath);
-    if (!read)
-      return read.takeError();
-    options = *read;
-  }
+  auto options = optionsFlag.read();
+  if (!options)
+    return options.takeError();
   FailureOr<CompiledKernel> kernel =
-      compileBlock(*block, choice->target, options.emitter, options.schedule,
-                   options.stages);
+      compileBlock(*block, choice->target, options->emitter, options->schedule,
+                   options->stages);
   if (failed(kernel))
     return llvm::createStringError("cannot compile " + input);
 
@@ -186,7 +169,7 @@ static llvm::Error run(MLIRContext &mlirContext) {
   }
   explain::Explanation explanation = explain::explain(
       kernel->kernel, choice->costs, setting, std::move(measurement));
-  explanation.machine = machine.empty() ? arch : machine;
+  explanation.machine = machine.empty() ? arch.getValue() : machine.getValue();
   return writeText(output, render(explanation));
 }
 
@@ -195,16 +178,5 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
                               "Megalith: explains a block's schedule\n");
-  DialectRegistry registry;
-  registry.insert<MegaDialect, arith::ArithDialect, math::MathDialect>();
-  MLIRContext mlirContext(registry);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &mlirContext);
-  mlirContext.printOpOnDiagnostic(false);
-  if (llvm::Error error = run(mlirContext)) {
-    llvm::WithColor::error(llvm::errs(), "megalith-explain")
-        << llvm::toString(std::move(error)) << "\n";
-    return 1;
-  }
-  return 0;
+  return runTool("megalith-explain", run);
 }

@@ -4,6 +4,8 @@
 
 #include "Exploration.h"
 
+#include "JsonFile.h"
+
 #include "Progress.h"
 
 #include "Compile.h"
@@ -17,7 +19,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/xxhash.h"
 
@@ -239,10 +240,7 @@ llvm::Error mega::explore::assemble(const Setting &setting,
 
 /// Registers and spills of a bundle with one target, from its manifest.
 static std::optional<Assembled> readAssembled(StringRef bundle) {
-  auto file = llvm::MemoryBuffer::getFile(bundle + "/manifest.json");
-  if (!file)
-    return std::nullopt;
-  auto value = llvm::json::parse((*file)->getBuffer());
+  auto value = readJson((bundle + "/manifest.json").str());
   if (!value) {
     llvm::consumeError(value.takeError());
     return std::nullopt;
@@ -262,8 +260,7 @@ llvm::Error mega::explore::writeBundles(const Setting &setting,
                                         llvm::ArrayRef<size_t> chosen) {
   if (std::error_code error =
           llvm::sys::fs::create_directories(setting.folder + "/bundles"))
-    return llvm::createStringError(error, "cannot create " + setting.folder +
-                                              "/bundles");
+    return fileError(error, "cannot create " + setting.folder + "/bundles");
   std::vector<size_t> open;
   for (size_t index : chosen)
     if (candidates[index].bundle.empty() ||

@@ -4,10 +4,11 @@
 
 #include "Measuring.h"
 
+#include "JsonFile.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 
@@ -44,18 +45,11 @@ llvm::Error mega::explore::runBench(llvm::StringRef program,
 
 llvm::Error mega::explore::readTimes(llvm::StringRef path, int64_t context,
                                      std::vector<Candidate> &candidates) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return llvm::createStringError(file.getError(), "cannot read " + path);
-  auto value = json::parse((*file)->getBuffer());
-  if (!value)
-    return llvm::createStringError(path + ": " +
-                                   llvm::toString(value.takeError()));
-  const json::Object *root = value->getAsObject();
-  if (!root || root->getString("format") != "megalith-bench")
-    return llvm::createStringError(
-        path + " has no format 'megalith-bench', expected what megalith-bench "
-               "--candidates=DIR --json=FILE writes");
+  auto root =
+      readJsonObject(path, "megalith-bench",
+                     "what megalith-bench --candidates=DIR --json=FILE writes");
+  if (!root)
+    return root.takeError();
   // Folders move between machines: the bundle's own name says which it is.
   llvm::StringMap<Candidate *> byName;
   for (Candidate &candidate : candidates)

@@ -4,10 +4,11 @@
 
 #include "State.h"
 
+#include "JsonFile.h"
+
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mega;
@@ -95,13 +96,9 @@ llvm::Error mega::explore::loadState(llvm::StringRef path,
                                      std::vector<Candidate> &candidates) {
   if (!llvm::sys::fs::exists(path))
     return llvm::Error::success();
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return llvm::createStringError(file.getError(), "cannot read " + path);
-  auto value = json::parse((*file)->getBuffer());
+  auto value = readJson(path);
   if (!value)
-    return llvm::createStringError(path + ": " +
-                                   llvm::toString(value.takeError()));
+    return value.takeError();
   const json::Object *object = value->getAsObject();
   const json::Object *of = object ? object->getObject("subject") : nullptr;
   if (!of || object->getString("format") != "megalith-explore" ||

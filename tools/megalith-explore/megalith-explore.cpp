@@ -4,8 +4,10 @@
 /// long it should take, how long it does.
 
 #include "Exploration.h"
+#include "JsonFile.h"
 #include "Measuring.h"
 #include "Report.h"
+#include "Tool.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,8 +16,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/WithColor.h"
 #include "llvm/Support/xxhash.h"
 
 #include <thread>
@@ -28,13 +28,8 @@ namespace {
 cl::OptionCategory category("megalith-explore options");
 cl::opt<std::string> input(cl::Positional, cl::desc("<block.mlir>"),
                            cl::cat(category));
-cl::opt<std::string> arch("arch", cl::init("sm_90a"),
-                          cl::desc("architecture (default sm_90a)"),
-                          cl::cat(category));
-cl::opt<std::string> machine("machine",
-                             cl::desc("machine file (JSON) instead of the "
-                                      "shipped one for --arch"),
-                             cl::cat(category));
+ArchFlag arch(category);
+MachineFlag machine(category);
 cl::opt<std::string> folder("o",
                             cl::desc("folder for the state, options files and "
                                      "bundles (default <block>.explore)"),
@@ -72,10 +67,10 @@ cl::opt<bool> listKnobs("list", cl::desc("print what there is to choose"),
 } // namespace
 
 static llvm::Expected<std::string> hashOf(llvm::StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return llvm::createStringError(file.getError(), "cannot read " + path);
-  return llvm::utohexstr(llvm::xxh3_64bits((*file)->getBuffer()), true, 16);
+  auto text = readText(path);
+  if (!text)
+    return text.takeError();
+  return llvm::utohexstr(llvm::xxh3_64bits(*text), true, 16);
 }
 
 static llvm::Expected<Setting> makeSetting() {
@@ -147,7 +142,7 @@ static llvm::Error writeOptions(const Setting &setting,
                                 llvm::ArrayRef<size_t> shown, size_t best) {
   std::string sub = setting.folder + "/options";
   if (std::error_code error = llvm::sys::fs::create_directories(sub))
-    return llvm::createStringError(error, "cannot create " + sub);
+    return fileError(error, "cannot create " + sub);
   for (size_t index : shown)
     if (llvm::Error error = writeJson(
             llvm::formatv("{0}/{1,0+3}.json", sub, candidates[index].id).str(),
@@ -176,7 +171,7 @@ static llvm::Expected<int> run(llvm::StringRef program) {
     return setting.takeError();
   if (std::error_code error =
           llvm::sys::fs::create_directories(setting->folder))
-    return llvm::createStringError(error, "cannot create " + setting->folder);
+    return fileError(error, "cannot create " + setting->folder);
   std::vector<Candidate> candidates = enumerate();
   std::string path = statePath(*setting);
   if (llvm::Error error = loadState(path, setting->subject, candidates))
@@ -242,10 +237,5 @@ int main(int argc, char **argv) {
   }
   llvm::Expected<int> code =
       run(llvm::sys::fs::getMainExecutable(argv[0], (void *)&main));
-  if (!code) {
-    llvm::WithColor::error(llvm::errs(), "megalith-explore")
-        << llvm::toString(code.takeError()) << "\n";
-    return 1;
-  }
-  return *code;
+  return code ? *code : reportError("megalith-explore", code.takeError());
 }

@@ -2,14 +2,12 @@
 /// \file
 /// The command line of megalith-run.
 
-#include "Options.h"
+#include "Flags.h"
 
 #include "mega/runtime/Simulator.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
 #include <cmath>
@@ -44,17 +42,7 @@ struct Flags {
   cl::opt<std::string> check{
       "check", cl::desc("Compare with another executor: 'reference'"),
       cl::value_desc("executor"), cl::cat(category)};
-  cl::opt<std::string> weights{"weights",
-                               cl::desc("Weights (default random:1234)"),
-                               cl::value_desc("file | random:SEED"),
-                               cl::init("random:1234"), cl::cat(category)};
-  cl::opt<std::string> weightsPrefix{
-      "weights-prefix", cl::desc("Use only names with this prefix, less it"),
-      cl::value_desc("text"), cl::cat(category)};
-  cl::opt<bool> extraTensors{
-      "allow-extra-tensors",
-      cl::desc("Accept weight files with tensors the block does not name"),
-      cl::cat(category)};
+  CommonFlags common{category, "random:1234"};
   cl::opt<std::string> state{"state",
                              cl::desc("State before the first step (default "
                                       "random:0)"),
@@ -101,11 +89,6 @@ struct Flags {
       cl::desc("Let the reference use the relaxations that the description "
                "permits, as the kernel does"),
       cl::cat(category)};
-  cl::opt<unsigned> threads{"host-threads",
-                            cl::desc("Host threads (default: all cores)"),
-                            cl::value_desc("n"), cl::cat(category)};
-  cl::opt<int> device{"device", cl::desc("CUDA device (default 0)"),
-                      cl::value_desc("n"), cl::cat(category)};
   cl::opt<uint64_t> simSeed{"sim-seed", cl::desc("Schedule's seed (default 0)"),
                             cl::value_desc("n"), cl::init(0),
                             cl::cat(category)};
@@ -135,12 +118,6 @@ struct Flags {
       cl::init(0.05), cl::cat(category)};
 };
 } // namespace
-
-/// An error of the command line.
-template <typename... Args>
-static Error usage(const char *format, Args &&...args) {
-  return createStringError(formatv(format, std::forward<Args>(args)...).str());
-}
 
 /// The output can be put where it is to go; better known before the run.
 static Error checkOutput(const std::string &path) {
@@ -220,7 +197,7 @@ static Error checkTarget(const Flags &flags) {
   using Target = Options::Target;
   if (flags.timedSteps.getNumOccurrences() && flags.target != Target::Cuda)
     return usage("--time measures a device, expected --target=cuda");
-  if (flags.device.getNumOccurrences() && flags.target != Target::Cuda)
+  if (flags.common.device.getNumOccurrences() && flags.target != Target::Cuda)
     return usage("--device chooses a GPU, expected --target=cuda");
   if (flags.target == Target::Sim)
     return Error::success();
@@ -257,8 +234,6 @@ static Error checkValues(const Flags &flags) {
     return usage("--steps has value {0}, expected 1 or more", flags.steps);
   if (flags.timedSteps < 0)
     return usage("--time has value {0}, expected 0 or more", flags.timedSteps);
-  if (flags.device < 0)
-    return usage("--device has value {0}, expected 0 or more", flags.device);
   for (const auto *option : {&flags.minCosine, &flags.maxError, &flags.tieGap})
     if (!std::isfinite(*option) || *option < 0)
       return usage("--{0} has value {1}, expected a finite number, 0 or more",
@@ -279,27 +254,24 @@ Expected<Options> mega::run::parseOptions(int argc, char **argv) {
   options.check = flags.check == "reference";
   options.feedOutput = flags.feed == "output";
   options.noise = flags.noise;
-  options.weightsPrefix = flags.weightsPrefix;
   options.statePrefix = flags.statePrefix;
-  options.extraTensors = flags.extraTensors;
   options.steps = flags.steps;
   options.timedSteps = flags.timedSteps;
-  options.threads = flags.threads;
   options.relaxed = flags.relaxed;
-  options.device = flags.device;
   options.output = flags.output;
   options.minCosine = flags.minCosine;
   options.maxError = flags.maxError;
   options.tieGap = flags.tieGap;
   if (Error error = checkValues(flags))
     return error;
+  if (Error error = flags.common.place(options))
+    return error;
   if (Error error = checkTarget(flags))
     return error;
   if (Error error = placeSim(flags, options.sim))
     return error;
   for (auto [flag, text, place] :
-       {std::tuple("weights", &flags.weights, &options.weights),
-        std::tuple("state", &flags.state, &options.state),
+       {std::tuple("state", &flags.state, &options.state),
         std::tuple("input", &flags.input, &options.input)}) {
     Expected<Source> source = parseSource(flag, *text);
     if (!source)

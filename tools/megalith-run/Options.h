@@ -18,8 +18,10 @@ namespace mega::run {
 /// Where numbers come from: a safetensors file, or a generator.
 struct Source {
   std::string path;
-  /// Set for `random:SEED`.
+  /// Set for `random:SEED`, and for `balanced:SEED` of weights.
   std::optional<uint64_t> seed;
+  /// Whether random weights are as large as their inputs are few.
+  bool balanced = false;
 };
 
 /// How the simulator runs (docs/simulator.md).
@@ -64,7 +66,8 @@ struct Options {
   double minCosine = 0.99999, maxError = 3e-3, tieGap = 0.05;
 };
 
-/// `text` as a file or `random:SEED`; `flag` is for the error.
+/// `text` as a file, `random:SEED`, or, for weights, `balanced:SEED`; `flag` is
+/// the option's name.
 llvm::Expected<Source> parseSource(llvm::StringRef flag, llvm::StringRef text);
 
 /// Parses the command line; exits by itself for `--help` and unknown flags.

@@ -116,8 +116,10 @@ static Error refuseUnknown(const TensorMap &file, const std::string &path,
 Expected<TensorMap> mega::run::loadWeights(const Options &options,
                                            const Manifest &manifest) {
   if (options.weights.seed) {
-    auto made = megalith::randomWeights(manifest, *options.weights.seed,
-                                        options.threads);
+    auto made = megalith::randomWeights(
+        manifest, *options.weights.seed, options.threads,
+        options.weights.balanced ? megalith::Spread::Balanced
+                                 : megalith::Spread::Fixed);
     if (!made)
       return bad("{0}", made.status().message());
     return std::move(*made);

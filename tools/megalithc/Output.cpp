@@ -4,6 +4,8 @@
 
 #include "Output.h"
 
+#include "JsonFile.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -83,13 +85,11 @@ llvm::Error mega::moveIntoPlace(StringRef beside, StringRef path) {
   bool replaces = llvm::sys::fs::exists(path);
   if (replaces)
     if (std::error_code error = llvm::sys::fs::rename(path, old))
-      return llvm::createStringError(error,
-                                     "cannot rename " + path + " to " + old);
+      return fileError(error, "cannot rename " + path + " to " + old);
   if (std::error_code error = llvm::sys::fs::rename(beside, path)) {
     if (replaces)
       llvm::sys::fs::rename(old, path);
-    return llvm::createStringError(error,
-                                   "cannot rename " + beside + " to " + path);
+    return fileError(error, "cannot rename " + beside + " to " + path);
   }
   if (replaces)
     llvm::sys::fs::remove_directories(old);
@@ -150,7 +150,7 @@ llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
   llvm::sys::fs::createUniquePath(path + ".%%%%%%%%.tmp", beside,
                                   /*MakeAbsolute=*/false);
   if (std::error_code error = llvm::sys::fs::create_directories(beside))
-    return llvm::createStringError(error, "cannot create " + beside);
+    return fileError(error, "cannot create " + beside);
   llvm::scope_exit cleanUp([&] { llvm::sys::fs::remove_directories(beside); });
   for (auto &[name, content] : files) {
     llvm::SmallString<128> file(beside);

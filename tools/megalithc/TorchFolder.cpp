@@ -4,6 +4,7 @@
 
 #include "TorchFolder.h"
 
+#include "JsonFile.h"
 #include "Output.h"
 
 #include "mega/Target/Torch.h"
@@ -86,6 +87,7 @@ static llvm::Error checkReplaceable(StringRef path) {
 llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
                                    StringRef source, CompiledKernel &kernel,
                                    ArrayRef<std::string> archs,
+                                   ArrayRef<std::string> ptxArchs,
                                    StringRef library) {
   while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
     path = path.drop_back();
@@ -101,7 +103,7 @@ llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
   fs::createUniquePath(path + ".%%%%%%%%.tmp", beside, /*MakeAbsolute=*/false);
   std::string package = join(beside, "megalith");
   if (std::error_code error = fs::create_directories(package))
-    return llvm::createStringError(error, "cannot create " + package);
+    return fileError(error, "cannot create " + package);
   llvm::scope_exit cleanUp([&] { fs::remove_directories(beside); });
   if (llvm::Error error = writeFile(join(beside, "module.py"), module->module))
     return error;
@@ -112,9 +114,9 @@ llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
       return error;
   std::string target = join(package, kLibraryName);
   if (std::error_code error = fs::copy_file(library, target))
-    return llvm::createStringError(error,
-                                   "cannot copy " + library + " to " + target);
-  if (llvm::Error error = writeBundle(join(beside, "bundle"), kernel, archs, /*ptxArchs=*/{}))
+    return fileError(error, "cannot copy " + library + " to " + target);
+  if (llvm::Error error =
+          writeBundle(join(beside, "bundle"), kernel, archs, ptxArchs))
     return error;
   if (llvm::Error error = moveIntoPlace(beside, path))
     return error;

@@ -19,12 +19,14 @@ llvm::Expected<std::string> findRuntimeLibrary(llvm::StringRef given,
                                                const char *argv0);
 
 /// Writes a Python package: the torch module of `block`, which came from
-/// `source`, its bundle, the runtime's package and `library`. The folder
+/// `source`, its bundle with images for `archs` and PTX for `ptxArchs`, the
+/// runtime's package and `library`. The folder
 /// appears whole or not at all; one that is there and was written by this is
 /// replaced.
 llvm::Error writeTorchFolder(llvm::StringRef path, mlir::ModuleOp block,
                              llvm::StringRef source, CompiledKernel &kernel,
                              llvm::ArrayRef<std::string> archs,
+                             llvm::ArrayRef<std::string> ptxArchs,
                              llvm::StringRef library);
 
 } // namespace mega

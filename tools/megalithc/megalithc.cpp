@@ -4,23 +4,18 @@
 /// a torch module or the lowered IR out.
 
 #include "Compile.h"
-#include "CompileOptions.h"
+#include "JsonFile.h"
 #include "Output.h"
+#include "Tool.h"
 #include "TorchFolder.h"
 
 #include "mega/Target/Machine.h"
 #include "mega/Transforms/ScheduleFile.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/WithColor.h"
 
 using namespace mlir;
 using namespace mega;
@@ -42,10 +37,7 @@ cl::list<std::string> ptxArchs(
     cl::desc("also put PTX into the bundle, such as compute_80, for devices "
              "that none of --arch fits"),
     cl::cat(category));
-cl::opt<std::string> machine("machine",
-                             cl::desc("machine file (JSON) instead of the "
-                                      "shipped one for --arch"),
-                             cl::cat(category));
+MachineFlag machine(category);
 cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
                    cl::values(clEnumValN(Emit::Mlir, "mlir", "level-3 IR"),
                               clEnumValN(Emit::Schedule, "schedule",
@@ -62,11 +54,7 @@ cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
                    cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
                             cl::cat(category));
-cl::opt<std::string> optionsPath(
-    "options",
-    cl::desc("options file, as megalith-explore writes it; flags on the "
-             "command line come on top"),
-    cl::cat(category));
+OptionsFlag optionsFlag(category);
 cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
 cl::opt<Synchronization>
@@ -116,18 +104,17 @@ static llvm::Error writeTorch(ModuleOp block, CompiledKernel &kernel,
     return library.takeError();
   return writeTorchFolder(
       output, block, llvm::sys::path::filename(input), kernel,
-      llvm::SmallVector<std::string>(archs.begin(), archs.end()), *library);
+      llvm::SmallVector<std::string>(archs.begin(), archs.end()),
+      llvm::SmallVector<std::string>(ptxArchs.begin(), ptxArchs.end()),
+      *library);
 }
 
 /// The options file's choices under those of the command line.
 static llvm::Expected<CompileOptions> chooseOptions() {
-  CompileOptions options;
-  if (!optionsPath.empty()) {
-    auto read = readOptionsFile(optionsPath);
-    if (!read)
-      return read.takeError();
-    options = *read;
-  }
+  auto read = optionsFlag.read();
+  if (!read)
+    return read.takeError();
+  CompileOptions options = std::move(*read);
   if (sync.getNumOccurrences() != 0)
     options.schedule.sync = sync;
   if (waitLimit.getNumOccurrences() != 0)
@@ -149,11 +136,10 @@ static llvm::Expected<CompileOptions> chooseOptions() {
 /// shared memory.
 static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
   if (!machine.empty()) {
-    auto file = llvm::MemoryBuffer::getFile(machine);
-    if (!file)
-      return llvm::createStringError(file.getError(),
-                                     "cannot read machine file " + machine);
-    auto target = parseMachine(&context, (*file)->getBuffer(), machine);
+    auto text = readText(machine, "machine file ");
+    if (!text)
+      return text.takeError();
+    auto target = parseMachine(&context, *text, machine);
     if (target && archs.empty())
       archs.push_back(target->getArch().str());
     return target;
@@ -186,11 +172,11 @@ static llvm::Expected<TargetAttr> chooseTarget(MLIRContext &context) {
   return merged;
 }
 
-/// --ptx names virtual architectures, each once, and is a bundle's.
+/// --ptx names virtual architectures, each once, and goes into a bundle.
 static llvm::Error checkPtxArchs() {
-  if (!ptxArchs.empty() && emit != Emit::Bundle)
+  if (!ptxArchs.empty() && emit != Emit::Bundle && emit != Emit::Torch)
     return llvm::createStringError(
-        "--ptx is for a bundle, expected --emit=bundle");
+        "--ptx is for a bundle, expected --emit=bundle or --emit=torch");
   for (auto [index, arch] : llvm::enumerate(ptxArchs)) {
     llvm::StringRef digits = arch;
     bool known = digits.consume_front("compute_");
@@ -284,17 +270,6 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
                               "Megalith: a decode block to one CUDA kernel\n");
-  DialectRegistry registry;
-  registry.insert<MegaDialect, arith::ArithDialect, math::MathDialect>();
-  MLIRContext context(registry);
-  llvm::SourceMgr sources;
-  SourceMgrDiagnosticHandler handler(sources, &context);
-  // A message that names the thing needs no dump of the op after it.
-  context.printOpOnDiagnostic(false);
-  if (llvm::Error error = run(context, argv[0])) {
-    llvm::WithColor::error(llvm::errs(), "megalithc")
-        << llvm::toString(std::move(error)) << "\n";
-    return 1;
-  }
-  return 0;
+  return runTool("megalithc",
+                 [&](MLIRContext &context) { return run(context, argv[0]); });
 }

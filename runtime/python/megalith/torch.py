@@ -24,12 +24,14 @@ output, and one launch. Clone what you want to keep.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import operator
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
-from ._library import check, library, name_bytes
+from ._library import check, library
 from .bundle import Bundle
 from .errors import InvalidArgument, Mismatch, NotReady
 from .instance import Instance
@@ -76,15 +78,16 @@ class State(NamedTuple):
 
 
 class _Cache:
-    """A cache of the state in use: the view in the state, and its buffer."""
+    """A cache of the state in use: where its view is, and its buffer."""
 
-    __slots__ = ("holder", "key", "view", "buffer", "row", "strides")
+    __slots__ = ("index", "holder", "key", "buffer", "row", "strides")
 
-    def __init__(self, holder: Any, key: Any, view: torch.Tensor,
+    def __init__(self, index: int, holder: Any, key: Any,
                  buffer: torch.Tensor) -> None:
+        #: Of the view, among _Taken.values.
+        self.index = index
         self.holder = holder
         self.key = key
-        self.view = view
         self.buffer = buffer
         self.row = tuple(buffer.shape[1:])
         self.strides = buffer.stride()
@@ -128,13 +131,16 @@ class _Taken:
     """The state that the next step uses if it gets it again. A plain object:
     setting attributes of a Module is slow."""
 
-    __slots__ = ("state", "held", "caches", "rows", "room", "last", "outputs",
-                 "handle")
+    __slots__ = ("state", "holders", "keys", "values", "caches", "rows", "room",
+                 "last", "outputs", "handle")
 
     def __init__(self) -> None:
         self.state: Any = None
-        #: (holder, key, value) of what must not have been replaced.
-        self.held: List[Tuple[Any, Any, Any]] = []
+        #: What must not have been replaced: holders[i][keys[i]] is values[i].
+        #: The nested parts first, then the tensors.
+        self.holders: List[Any] = []
+        self.keys: List[Any] = []
+        self.values: List[Any] = []
         self.caches: List[_Cache] = []
         #: Valid rows, which is the position; and how many there is room for.
         self.rows = 0
@@ -149,24 +155,36 @@ class _Taken:
         """Whether `state` is as the last step left it, with room for a row."""
         if state is not self.state or self.rows >= self.room:
             return False
-        for holder, key, value in self.held:
-            if holder[key] is not value:
-                return False
-        for cache in self.caches:
-            if cache.holder[cache.key] is not cache.view:
-                return False
-        return True
+        try:
+            # Every step asks: at C's speed.
+            return all(map(_is, map(_get, self.holders, self.keys),
+                           self.values))
+        except (LookupError, TypeError):
+            return False
 
     def advance(self) -> None:
         """Counts a step, and shows its row."""
         self.rows = rows = self.rows + 1
+        values = self.values
         for cache in self.caches:
-            view = cache.buffer.as_strided((rows,) + cache.row, cache.strides)
-            view._megalith_buffer = cache.buffer
-            cache.holder[cache.key] = cache.view = view
+            cache.holder[cache.key] = values[cache.index] = (
+                cache.buffer.as_strided((rows,) + cache.row, cache.strides))
+
+    def retire(self) -> None:
+        """Another state comes: lets this one be taken up again without a
+        copy, by an attribute of its views that no other tensor has."""
+        for cache in self.caches:
+            self.values[cache.index]._megalith_buffer = cache.buffer
 
 
+_is = operator.is_
+_get = operator.getitem
+# A Module's own __setattr__ looks for parameters.
+_set = object.__setattr__
 _version_of = operator.attrgetter("_version")
+_facts_of = operator.attrgetter("dtype", "device", "shape")
+_pointer_of = operator.methodcaller("data_ptr")
+_is_contiguous = operator.methodcaller("is_contiguous")
 
 
 def _current_stream(device: int) -> int:
@@ -204,10 +222,8 @@ class BlockModule(torch.nn.Module):
         self._like_input = output[1:] == self._input[1:]
         self._output_dtype = _NAMES[output.dtype]
         self._launch = library().megalith_step
-        self._bind = library().megalith_bind_state
-        self._set_position = library().megalith_set_position
-        self._entries = [(entry, name_bytes(entry.name), entry.is_cache)
-                         for entry in self.state_table]
+        self._bind = library().megalith_bind_states
+        self._plan = _Plan(self._bundle, self.state_table)
         self._device: Optional[torch.device] = None
         self._ordinal = 0
         self._instance: Optional[Instance] = None
@@ -263,8 +279,7 @@ class BlockModule(torch.nn.Module):
             return False
         # Once a sequence, and in its first token's way: at C's speed.
         holders, keys, tensors, versions = self._packed
-        return (all(map(operator.is_, map(operator.getitem, holders, keys),
-                        tensors))
+        return (all(map(_is, map(_get, holders, keys), tensors))
                 and list(map(_version_of, tensors)) == versions)
 
     def prepare(self) -> "BlockModule":
@@ -291,7 +306,7 @@ class BlockModule(torch.nn.Module):
         self._instance = instance
         holders = [holder for _, holder, _ in self._places]
         keys = [key for _, _, key in self._places]
-        tensors = list(map(operator.getitem, holders, keys))
+        tensors = list(map(_get, holders, keys))
         self._packed = (holders, keys, tensors,
                         list(map(_version_of, tensors)))
         return self
@@ -372,87 +387,98 @@ class BlockModule(torch.nn.Module):
         view._megalith_buffer = buffer
         return view
 
-    def _take(self, state: Any, position: Optional[int]) -> None:
+    def _take(self, state: Any, position: Optional[int]) -> Any:
         """Makes `state` the one that the next step uses: checks all of it,
-        copies caches that are not ours, and hands the addresses over."""
+        copies caches that are not ours, and hands the addresses over. The
+        device waits for this once a sequence, so what can runs at C's speed.
+        What is returned is to be let go once the device has work again."""
         device = self._chosen()
         self.prepare()
         instance = self._instance
         assert instance is not None
+        plan = self._plan
         taken = _Taken()
-        held, fixed, caches = taken.held, [], []
-        rows, first = None, ""
-        for entry, name, is_cache in self._entries:
-            holder = state
-            for key in entry.path[:-1]:
-                inner = _entry(holder, key, entry)
-                held.append((holder, key, inner))
-                holder = inner
-            key = entry.path[-1]
-            tensor = _entry(holder, key, entry)
-            if (not isinstance(tensor, torch.Tensor)
-                    or tensor.dtype is not entry.dtype
-                    or tensor.device != device
-                    or (tensor.shape[1:] != entry.shape[1:]
-                        or len(tensor.shape) != len(entry.shape)
-                        if is_cache else tensor.shape != entry.shape)):
-                _refuse(tensor, entry, device)
-            if not is_cache:
-                fixed.append((name, holder, key, tensor))
-                continue
-            caches.append((name, entry, holder, key, tensor))
-            if rows is None:
-                rows, first = tensor.shape[0], entry.label
-            elif tensor.shape[0] != rows:
-                raise Mismatch(
-                    f"{entry.label} has {tensor.shape[0]} rows, expected "
-                    f"{rows} as {first} has")
-        if rows is None:
+        try:
+            holders, values = plan.walk(state)
+            fixed = values[plan.first_fixed:plan.first_cache]
+            caches = values[plan.first_cache:]
+            if (list(map(_facts_of, fixed)) != plan.fixed_facts(device)
+                    or [(t.dtype, t.device, t.shape[1:], t.ndim)
+                        for t in caches] != plan.cache_facts(device)):
+                plan.refuse(state, device)
+            pointers = list(map(_pointer_of, fixed))
+            whole = all(map(_is_contiguous, fixed))
+        except (AttributeError, LookupError, TypeError):
+            plan.refuse(state, device)
+            raise
+        if not caches:
             rows = position or 0
-        elif position not in (None, rows):
-            raise InvalidArgument(
-                f"position is {position}, expected {rows}, the rows of {first}")
+        else:
+            rows = caches[0].shape[0]
+            for tensor, entry in zip(caches, plan.caches):
+                if tensor.shape[0] != rows:
+                    raise Mismatch(
+                        f"{entry.label} has {tensor.shape[0]} rows, expected "
+                        f"{rows} as {plan.caches[0].label} has")
+            if position not in (None, rows):
+                raise InvalidArgument(
+                    f"position is {position}, expected {rows}, the rows of "
+                    f"{plan.caches[0].label}")
 
         # From here on the instance changes, so until the end no state is ours.
-        self._taken = _Taken()
-        bind = self._bind
+        # The old one's caches make room for new ones; its other tensors can
+        # wait.
+        late = self._taken.values[plan.first_fixed:plan.first_cache]
+        self._taken.retire()
+        _set(self, "_taken", _Taken())
+        keys = plan.keys
+        taken.room = 2**62
+        with _plain_mode():
+            for index, pointer in enumerate(pointers, plan.first_fixed):
+                if pointer % 16 or not (whole or values[index].is_contiguous()):
+                    values[index] = holders[index][keys[index]] = (
+                        values[index].clone(
+                            memory_format=torch.contiguous_format))
+                    pointers[index - plan.first_fixed] = (
+                        values[index].data_ptr())
+            for index, entry in enumerate(plan.caches, plan.first_cache):
+                buffer = self._buffer_of(values[index], entry, rows, device)
+                pointers.append(buffer.data_ptr())
+                plan.sizes[plan.slots[index - plan.first_fixed]] = buffer.nbytes
+                taken.caches.append(
+                    _Cache(index, holders[index], keys[index], buffer))
+                taken.room = min(taken.room, buffer.shape[0])
+        for slot, pointer in zip(plan.slots, pointers):
+            plan.pointers[slot] = pointer
         handle = instance._live()
-        check(self._set_position(handle, 0))
-        for name, holder, key, tensor in fixed:
-            if not tensor.is_contiguous() or tensor.data_ptr() % 16:
-                tensor = tensor.clone(memory_format=torch.contiguous_format)
-                holder[key] = tensor
-            status = bind(handle, name, tensor.data_ptr(), tensor.nbytes)
-            if status:
-                check(status)
-            held.append((holder, key, tensor))
-        room = None
-        # Plain tensors, whatever mode the caller is in.
-        with torch.inference_mode(False), torch.no_grad():
-            for name, entry, holder, key, tensor in caches:
-                buffer = getattr(tensor, "_megalith_buffer", None)
-                if buffer is None or buffer.shape[0] <= rows or (
-                        buffer.data_ptr() != tensor.data_ptr()):
-                    ours = self._new_cache(
-                        entry, rows, rows + max(rows // 2, _SPARE_ROWS),
-                        device)
-                    ours.copy_(tensor)
-                    tensor = holder[key] = ours
-                    buffer = ours._megalith_buffer
-                check(bind(handle, name, buffer.data_ptr(), buffer.nbytes))
-                taken.caches.append(_Cache(holder, key, tensor, buffer))
-                room = (buffer.shape[0] if room is None
-                        else min(room, buffer.shape[0]))
-        check(self._set_position(handle, rows))
+        check(self._bind(handle, plan.pointers_at, plan.sizes_at, len(pointers),
+                         rows))
+        taken.holders, taken.keys, taken.values = holders, keys, values
         taken.rows = rows
-        taken.room = 2**62 if room is None else room
         taken.state = state
         taken.handle = handle
         if self._outputs is None or self._outputs.device != device:
             self._outputs = _Outputs(self._bundle.output.shape,
                                      self._output_dtype, device)
         taken.outputs = self._outputs
-        self._taken = taken
+        _set(self, "_taken", taken)
+        return late
+
+    @staticmethod
+    def _buffer_of(tensor: torch.Tensor, entry: State, rows: int,
+                   device: torch.device) -> torch.Tensor:
+        """The buffer that a cache of `rows` rows is in the front of, with room
+        for more: its own if it is ours, else a copy."""
+        buffer = getattr(tensor, "_megalith_buffer", None)
+        # A tensor without elements has no address.
+        if buffer is None or buffer.shape[0] <= rows or (
+                rows and buffer.data_ptr() != tensor.data_ptr()):
+            buffer = torch.empty(
+                (rows + max(rows // 2, _SPARE_ROWS),) + entry.shape[1:],
+                dtype=entry.dtype, device=device)
+            if rows:
+                buffer.as_strided(tensor.shape, buffer.stride()).copy_(tensor)
+        return buffer
 
     # Steps -----------------------------------------------------------------
 
@@ -480,11 +506,11 @@ class BlockModule(torch.nn.Module):
         caches. A block without any counts steps; give it to start elsewhere
         than at 0.
         """
-        taken = self._taken
+        taken, late = self._taken, None
         if hidden is not taken.last:
             self._expect_hidden(hidden)
         if position is not None or not taken.is_(state):
-            self._take(state, position)
+            late = self._take(state, position)
             taken = self._taken
         outputs, stream = taken.outputs, _raw_stream(self._ordinal)
         if not outputs.left or outputs.stream != stream:
@@ -493,16 +519,122 @@ class BlockModule(torch.nn.Module):
         status = self._launch(taken.handle, hidden.data_ptr(), out.data_ptr(),
                               stream)
         if status:
+            # Not ours: a cache may be a copy that the state does not show.
+            taken.retire()
+            _set(self, "_taken", _Taken())
             check(status)
+        # The device has work; what need not be before it is done now.
         if self._like_input:
             taken.last = out
         taken.advance()
+        if not outputs.left:
+            outputs.make(stream)
+        del late
         return out, state
 
     def forward(self, hidden: torch.Tensor,
                 state: Any) -> Tuple[torch.Tensor, Any]:
         """`step`."""
         return self.step(hidden, state)
+
+
+class _Plan:
+    """How states are walked: made once, since a sequence's first step waits
+    for the walk."""
+
+    def __init__(self, bundle: Bundle, table: Sequence[State]) -> None:
+        slots = {name: slot for slot, name in enumerate(bundle.states)}
+        if sorted(entry.name for entry in table) != sorted(slots):
+            raise Mismatch(
+                f"the module has states {sorted(e.name for e in table)}, "
+                f"expected {sorted(slots)}, as block {bundle.block!r} has")
+        self.table = table
+        fixed = [entry for entry in table if not entry.is_cache]
+        self.caches = [entry for entry in table if entry.is_cache]
+        #: A state's nested parts, then its fixed tensors, then its caches: the
+        #: index of what holds each (0 is the state itself, then the parts) ...
+        self.owners: List[int] = []
+        #: ... and under which key.
+        self.keys: List[Any] = []
+        found: Dict[Tuple[Any, ...], int] = {(): 0}
+        for entry in table:
+            for depth in range(1, len(entry.path)):
+                part = entry.path[:depth]
+                if part not in found:
+                    self.owners.append(found[part[:-1]])
+                    self.keys.append(part[-1])
+                    found[part] = len(found)
+        self.first_fixed = len(self.keys)
+        self.first_cache = self.first_fixed + len(fixed)
+        for entry in fixed + self.caches:
+            self.owners.append(found[entry.path[:-1]])
+            self.keys.append(entry.path[-1])
+        #: Which state of the bundle each tensor is.
+        self.slots = [slots[entry.name] for entry in fixed + self.caches]
+        self._device: Optional[torch.device] = None
+        self._facts: Tuple[List[Any], List[Any]] = ([], [])
+        #: megalith_bind_states' arrays, and their addresses.
+        self.pointers = (ctypes.c_void_p * len(table))()
+        self.sizes = (ctypes.c_size_t * len(table))()
+        for slot, state in enumerate(bundle.states.values()):
+            self.sizes[slot] = 0 if state.is_cache else state.nbytes
+        self.pointers_at = ctypes.addressof(self.pointers)
+        self.sizes_at = ctypes.addressof(self.sizes)
+
+    def walk(self, state: Any) -> Tuple[List[Any], List[Any]]:
+        """What holds each part and tensor of a state, and what it holds."""
+        nodes = [state]
+        for owner, key in zip(self.owners, self.keys[:self.first_fixed]):
+            nodes.append(nodes[owner][key])
+        holders = list(map(nodes.__getitem__, self.owners))
+        return holders, list(map(_get, holders, self.keys))
+
+    def fixed_facts(self, device: torch.device) -> List[Any]:
+        """What `_facts_of` the fixed tensors is to be."""
+        if device != self._device:
+            self._device = device
+            self._facts = (
+                [(e.dtype, device, e.shape) for e in self.table
+                 if not e.is_cache],
+                [(e.dtype, device, e.shape[1:], len(e.shape))
+                 for e in self.caches])
+        return self._facts[0]
+
+    def cache_facts(self, device: torch.device) -> List[Any]:
+        """The same of caches: dtype, device, shape of a row, rank."""
+        self.fixed_facts(device)
+        return self._facts[1]
+
+    def refuse(self, state: Any, device: torch.device) -> None:
+        """Raises what is wrong with a state, the table's first entry first."""
+        for entry in self.table:
+            holder = state
+            for key in entry.path[:-1]:
+                holder = _entry(holder, key, entry)
+            tensor = _entry(holder, entry.path[-1], entry)
+            shape = getattr(tensor, "shape", ())
+            if (not isinstance(tensor, torch.Tensor)
+                    or tensor.dtype is not entry.dtype
+                    or tensor.device != device
+                    or len(shape) != len(entry.shape)
+                    or tuple(shape[entry.is_cache:])
+                    != entry.shape[entry.is_cache:]):
+                _refuse(tensor, entry, device)
+
+
+_NO_MODE = contextlib.nullcontext()
+
+
+def _plain_mode() -> Any:
+    """Within it new tensors are plain ones, whatever mode the caller is in."""
+    inference, grad = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
+    if not inference and not grad:
+        return _NO_MODE
+    modes = contextlib.ExitStack()
+    if inference:
+        modes.enter_context(torch.inference_mode(False))
+    modes.enter_context(torch.no_grad())
+    return modes
 
 
 def _as_lists(node: Any) -> Any:

@@ -51,7 +51,13 @@ class Tensor:
         self._version = 0
 
     def data_ptr(self):
+        if self.numel() == 0:
+            return 0  # as torch does
         return ctypes.addressof(self.storage) + self.offset
+
+    @property
+    def ndim(self):
+        return len(self.shape)
 
     def numel(self):
         count = 1
@@ -199,6 +205,7 @@ def inference_mode(mode=True):
 
 
 no_grad = inference_mode
+is_grad_enabled = is_inference_mode_enabled = lambda: False
 _C = SimpleNamespace(_cuda_getCurrentRawStream=lambda ordinal: 0x5000 + ordinal)
 cuda = SimpleNamespace(
     current_device=lambda: 0,

@@ -83,6 +83,10 @@ public:
   Status getState(const std::string &name, void *data, uint64_t bytes);
   Status bindState(const std::string &name, uint64_t address, uint64_t bytes);
 
+  /// Every state at once, in the manifest's order, and the position.
+  Status bindStates(const void *const *addresses, const size_t *bytes,
+                    size_t count, int64_t position);
+
   /// The state's device address; 0 for a cache without memory.
   Result<uint64_t> stateAddress(const std::string &name) const;
 

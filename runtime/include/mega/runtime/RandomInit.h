@@ -29,6 +29,16 @@ struct RandomQuant {
   Tensor zeros;
 };
 
+/// How large random weights are.
+enum class Spread {
+  /// The deviations below, whatever the width, as some checkpoints are
+  /// initialised. In a narrow block a projection then gives next to nothing.
+  Fixed,
+  /// 1 / sqrt(inputs) in place of 0.02: a normed vector gives outputs of order
+  /// one whatever the width, so that every weight moves what reads it.
+  Balanced,
+};
+
 /// A quantised weight of shape [inputs, outputs] or [experts, inputs,
 /// outputs]: w = normal * 0.02 in f32, and per group of `group` inputs and
 /// output, in f32 with rounding half to even,
@@ -39,17 +49,22 @@ struct RandomQuant {
 /// INVALID_ARGUMENT unless inputs is a multiple of group and group is even.
 Result<RandomQuant> randomQuant(uint64_t seed, const std::string &name,
                                 const std::vector<int64_t> &shape,
-                                int64_t group, unsigned threads = 0);
+                                int64_t group, unsigned threads = 0,
+                                Spread spread = Spread::Fixed);
 
 /// A dense weight, BF16 or F32: rank 1 is all ones (a norm's gain); otherwise
-/// normal * denseDeviation(shape).
+/// normal * denseDeviation(shape, spread).
 Result<Tensor> randomDense(uint64_t seed, const std::string &name, DType dtype,
-                           const std::vector<int64_t> &shape);
+                           const std::vector<int64_t> &shape,
+                           Spread spread = Spread::Fixed);
 
-/// Standard deviation of a dense weight of rank 2 or more: 0.02. A heuristic
-/// stands for knowing the op: rank 3 with at most 8 in the last dimension is
-/// taken for depthwise convolution taps, 0.1.
-double denseDeviation(const std::vector<int64_t> &shape);
+/// Standard deviation of a dense weight of rank 2 or more: 0.02, or balanced
+/// over the last dimension, which is the inputs'. A heuristic stands for knowing
+/// the op: rank 3 with at most 8 in the last dimension is taken for depthwise
+/// convolution taps, 0.1; larger ones make keys so long that a delta rule's
+/// state grows without bound.
+double denseDeviation(const std::vector<int64_t> &shape,
+                      Spread spread = Spread::Fixed);
 
 /// A state: normal * 0.05 for F32, normal * 0.1 for BF16. Give a cache's
 /// number of rows as shape[0]: its rows do not depend on how many there are.
@@ -63,7 +78,8 @@ Result<Tensor> randomToken(uint64_t seed, const std::string &name, DType dtype,
 /// Every weight tensor of a manifest, under the manifest's tensor names; each
 /// weight is generated under its own weight name.
 Result<TensorMap> randomWeights(const Manifest &manifest, uint64_t seed,
-                                unsigned threads = 0);
+                                unsigned threads = 0,
+                                Spread spread = Spread::Fixed);
 
 /// Every state of a manifest, caches with `rows` rows.
 Result<TensorMap> randomStates(const Manifest &manifest, uint64_t seed,

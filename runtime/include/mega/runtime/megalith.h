@@ -321,15 +321,15 @@ typedef struct megalith_weight {
 } megalith_weight;
 
 /**
- * Gives `count` checkpoint tensors, all or nothing; else as megalith_bind_weight
- * for each. If they are all that is missing, none is copied on the host, so this
- * is the fastest way to bind a whole checkpoint that is in memory.
+ * Gives `count` checkpoint tensors, all or nothing; else as
+ * megalith_bind_weight for each. If they are all that is missing, none is
+ * copied on the host, so this is the fastest way to bind a whole checkpoint
+ * that is in memory.
  *
  * Errors of megalith_bind_weight; INVALID_ARGUMENT too for a name given twice.
  */
-MEGALITH_API megalith_status
-megalith_bind_weights(megalith_instance *instance,
-                      const megalith_weight *weights, size_t count);
+MEGALITH_API megalith_status megalith_bind_weights(
+    megalith_instance *instance, const megalith_weight *weights, size_t count);
 
 /**
  * Gives every tensor of a safetensors file that the bundle wants, looking for
@@ -351,8 +351,8 @@ megalith_weights_ready(megalith_instance *instance);
 /**
  * Copies a state from the host. A fixed state needs all its bytes; a cache
  * takes any whole number of rows up to the capacity, written from row 0 in
- * place. Does not move the position. NOT_FOUND, INVALID_ARGUMENT, CAPACITY, NOT_READY
- * (cache has no memory), DRIVER_ERROR.
+ * place. Does not move the position. NOT_FOUND, INVALID_ARGUMENT, CAPACITY,
+ * NOT_READY (cache has no memory), DRIVER_ERROR.
  */
 MEGALITH_API megalith_status megalith_set_state(megalith_instance *instance,
                                                 const char *name,
@@ -380,6 +380,21 @@ MEGALITH_API megalith_status megalith_bind_state(megalith_instance *instance,
                                                  const char *name,
                                                  void *device_pointer,
                                                  size_t bytes);
+
+/**
+ * Gives every state its memory and sets the position, all or nothing and in one
+ * call: for a caller who switches between sequences. Entry i of both arrays, of
+ * `count` entries each, is for state i in the manifest's order (which
+ * megalith_bundle_state tells) and is as in megalith_bind_state; a cache needs
+ * at least `position` rows. The arrays are read during the call only.
+ *
+ * INVALID_ARGUMENT (also if `count` is not the bundle's), CAPACITY.
+ */
+MEGALITH_API megalith_status megalith_bind_states(megalith_instance *instance,
+                                                  void *const *device_pointers,
+                                                  const size_t *bytes,
+                                                  size_t count,
+                                                  int64_t position);
 
 /** The state's device address; null for a cache without memory. It may be
  * written on the stream of the steps, between two of them. NOT_FOUND. */
@@ -441,8 +456,7 @@ MEGALITH_API megalith_status megalith_step_host(megalith_instance *instance,
  * instance is as before, and one may wait again.
  */
 MEGALITH_API megalith_status megalith_wait(megalith_instance *instance,
-                                           void *stream,
-                                           uint32_t milliseconds);
+                                           void *stream, uint32_t milliseconds);
 
 /**
  * Bounds how long this instance's functions wait for the device: those that
@@ -451,8 +465,8 @@ MEGALITH_API megalith_status megalith_wait(megalith_instance *instance,
  * default, waits without end. A kernel that hangs stays on the device until the
  * process ends, and nothing else of the context runs; so report, and exit.
  */
-MEGALITH_API megalith_status
-megalith_set_watchdog(megalith_instance *instance, uint32_t milliseconds);
+MEGALITH_API megalith_status megalith_set_watchdog(megalith_instance *instance,
+                                                   uint32_t milliseconds);
 
 /**
  * Copies what the last step left in a probe. `bytes` must be the probe's size.

@@ -134,9 +134,10 @@ public:
     return info;
   }
 
-  void bindSafetensors(const std::string &path, const std::string &prefix = "") {
-    check(megalith_bind_safetensors(handle.get(), path.c_str(),
-                                    prefix.c_str()));
+  void bindSafetensors(const std::string &path,
+                       const std::string &prefix = "") {
+    check(
+        megalith_bind_safetensors(handle.get(), path.c_str(), prefix.c_str()));
   }
   void bindWeight(const std::string &tensor, megalith_dtype dtype,
                   const std::vector<std::int64_t> &shape, const void *data,
@@ -157,6 +158,18 @@ public:
                  std::size_t bytes) {
     check(
         megalith_bind_state(handle.get(), name.c_str(), devicePointer, bytes));
+  }
+  /// Pointer and bytes of every state, in the bundle's order.
+  void bindStates(const std::vector<std::pair<void *, std::size_t>> &memory,
+                  std::int64_t position) {
+    std::vector<void *> pointers;
+    std::vector<std::size_t> bytes;
+    for (const auto &[pointer, size] : memory) {
+      pointers.push_back(pointer);
+      bytes.push_back(size);
+    }
+    check(megalith_bind_states(handle.get(), pointers.data(), bytes.data(),
+                               bytes.size(), position));
   }
   void *statePointer(const std::string &name) {
     void *pointer = nullptr;
