@@ -35,7 +35,7 @@ const char *const body = R"(
       if (threadIdx.x == 0)
         mega::Counter::add(words + 32 * tile, 1);
     }
-    mega::atPhase(1);
+    mega::atStage(1);
     int sum = 0;
     for (int tile = (blockIdx.x + 1) % 3; tile < 6; tile += gridDim.x) {
       mega::atTile(tile);
@@ -44,7 +44,7 @@ const char *const body = R"(
     }
     p.output[blockIdx.x * 64 + threadIdx.x] = sum;
     mega::GridBarrier::arriveAndWait(grid);
-    mega::atPhase(2);
+    mega::atPhase(1);
     if (blockIdx.x == 0)
       if (threadIdx.x < 6)
         mega::Counter::reset(words + 32 * threadIdx.x);)";
@@ -52,10 +52,15 @@ const char *const body = R"(
 const char *const phases = R"(
   struct Phase { int kind, instance; };
   __constant__ const Phase kPhases[] = {
-    {0, 0}, // make (tiles.mlir:1)
-    {1, 0}, // add (tiles.mlir:2)
-    {2, 0}, // reset (tiles.mlir:3)
+    {0, 0}, // make (tiles.mlir:1); add (tiles.mlir:2)
+    {1, 0}, // reset (tiles.mlir:3)
   };
+  struct Arguments0 { unsigned long long make; };
+  __constant__ const Arguments0 kArguments0[] = {
+    {
+        0, // make -> add
+    },
+};
 )";
 
 std::string counterText() {
@@ -111,7 +116,7 @@ TEST(Counters, DeadlockNamesOpTileCounterValueAndTarget) {
       Kind::Deadlock,
       {"1 thread of CTA 0 (tile 4) wait for the counter at byte 512 of "
        "workspace, which is 1, expected at least 2",
-       "phase 1: add (tiles.mlir:2)",
+       "phase 0, stage 1: add (tiles.mlir:2)\n    counter 4 of make -> add",
        "CTAs 1, 2 wait for the grid barrier at byte 1020 of workspace"});
   expectReport(runEdited("mega::Counter::wait(words + 32 * tile, 2)",
                          "mega::Counter::wait(words + 32 * tile, 3)"),
@@ -139,12 +144,20 @@ TEST(Counters, ResetsAreOrdered) {
                Kind::Race, {"byte 640 of workspace"});
 }
 
+TEST(Counters, RacesNameTheStagesOfOnePhase) {
+  expectReport(runEdited("ld.acquire.gpu", "ld.relaxed.gpu", 1), Kind::Race,
+               {"phase 0, stage 0: make (tiles.mlir:1)\n",
+                "phase 0, stage 1: add (tiles.mlir:2)\n"});
+}
+
 /// Mutants that change nothing, with the reason.
 const std::set<std::string> equivalent = {
     // Grid barriers, or a launch's end, order a reset and all else.
     "cta-for-gpu Counter::reset #1",
     // Only the thread that arrives has touched what the resets touch.
     "drop-syncthreads GridBarrier::arriveAndWait #1",
+    // Each counter has one CTA that waits for it, and has seen all signals.
+    "reset-early kernel #1",
 };
 
 TEST(Counters, EveryMutantIsCaught) {
@@ -165,10 +178,10 @@ TEST(Counters, EveryMutantIsCaught) {
         });
     EXPECT_EQ(caught, equivalent.count(mutant.name) == 0) << mutant.name;
   }
-  for (const char *kind :
-       {"drop-barrier", "drop-signal", "drop-wait", "drop-reset",
-        "target-lower", "target-higher", "signal-twice", "relaxed-for-release",
-        "relaxed-for-acquire", "cta-for-gpu", "two-owners"})
+  for (const char *kind : {"drop-barrier", "drop-signal", "drop-wait",
+                           "drop-reset", "target-lower", "target-higher",
+                           "signal-twice", "reset-early", "relaxed-for-release",
+                           "relaxed-for-acquire", "cta-for-gpu", "two-owners"})
     EXPECT_EQ(kinds.count(kind), 1u) << kind;
 }
 

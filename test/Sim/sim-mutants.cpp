@@ -3,20 +3,23 @@
 /// Shows that the simulator catches what it is for:
 ///
 ///   sim-mutants BUNDLE EQUIVALENT [--every=N] [--jobs=N] [--only=NAME,..]
+///               [--verbose] [--list]
 ///
 /// Makes the kernel wrong in one place at a time (Mutants.h), and runs each
 /// mutant for a history of launches under several policies and grids. A mutant
 /// is caught if it does not compile, is reported, or changes a value.
 /// EQUIVALENT lists those that cannot be caught, each with the reason: "block |
-/// mutant | reason" a line, with the block's name or * for every block, and
-/// @sm_80 behind it for the form before sm_90. Fails if any other mutant
+/// mutant | reason" a line, with the block's name or * for every block. Behind
+/// it, @counters stands for a schedule with counters, and @sm_80 for the form
+/// before sm_90. Fails if any other mutant
 /// survives, if a listed one is caught, or if the kernel itself does not pass.
-/// NAME is a mutant's, or a kind's.
+/// NAME is a mutant's, or a kind's. --list prints names and runs nothing.
 
 #include "Golden.h"
 #include "Mutants.h"
 #include "RandomBlock.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +53,9 @@ struct Launch {
 const Launch launches[] = {{5, SimPolicy::RoundRobin, 0},
                            {17, SimPolicy::Random, 1},
                            {1, SimPolicy::RoundRobin, 0}};
+/// What those do not find may need the right CTA to be last: each of these
+/// grids, with each of its CTAs starved.
+const int starved[] = {17, 7};
 
 } // namespace
 
@@ -61,10 +67,31 @@ static SimOptions optionsFor(const Launch &launch) {
   return options;
 }
 
+/// Two launches at one context, which every CTA in turn does last.
+static int starveEach(const std::shared_ptr<SimKernel> &kernel,
+                      const RandomBlock &block, const History &wanted,
+                      std::string &note) {
+  for (int ctas : starved)
+    for (int cta = 0; cta < ctas; ++cta) {
+      History found = block.run(
+          kernel, ctas, optionsFor({ctas, SimPolicy::Starve, uint64_t(cta)}));
+      if (!found.status.ok()) {
+        note = found.reports.empty() ? found.status.message()
+                                     : found.reports.front().text;
+        return Reported;
+      }
+      if (found.values != wanted.values) {
+        note = "values differ";
+        return Changed;
+      }
+    }
+  return Survived;
+}
+
 /// Runs in a process of its own: a mutant may do anything.
 static int judge(const Mutant &mutant, const RandomBlock &block,
-                 SimCompileOptions compile, const std::vector<History> &wanted,
-                 std::string &note) {
+                 const RandomBlock &shortBlock, SimCompileOptions compile,
+                 const std::vector<History> &right, std::string &note) {
   compile.replacements = mutant.replacements;
   auto kernel = SimKernel::compile(mutant.text, compile);
   if (!kernel) {
@@ -79,16 +106,16 @@ static int judge(const Mutant &mutant, const RandomBlock &block,
                                    : found.reports.front().text;
       return Reported;
     }
-    if (found.values != wanted[i].values) {
+    if (found.values != right[i].values) {
       note = "values differ";
       return Changed;
     }
   }
-  return Survived;
+  return starveEach(*kernel, shortBlock, right.back(), note);
 }
 
-/// Mutants that `path` lists as equivalent for `block` in a form, "" or
-/// "@sm_80".
+/// Mutants that `path` lists as equivalent for `block` in a form: "",
+/// "@counters", "@sm_80", or "@counters@sm_80".
 static std::set<std::string> readEquivalent(const char *path,
                                             const std::string &block,
                                             const std::string &form) {
@@ -120,7 +147,7 @@ int main(int argc, char **argv) {
   }
   size_t every = 1, jobs = 2;
   std::set<std::string> only;
-  bool verbose = false;
+  bool verbose = false, list = false;
   for (int i = 3; i < argc; ++i) {
     if (std::strncmp(argv[i], "--every=", 8) == 0)
       every = size_t(std::atoi(argv[i] + 8));
@@ -134,6 +161,8 @@ int main(int argc, char **argv) {
       }
     else if (std::strcmp(argv[i], "--verbose") == 0)
       verbose = true;
+    else if (std::strcmp(argv[i], "--list") == 0)
+      list = true;
     else {
       std::fprintf(stderr, "sim-mutants: error: unknown option %s\n", argv[i]);
       return 2;
@@ -149,24 +178,14 @@ int main(int argc, char **argv) {
   SimCompileOptions compile;
   for (const TargetDesc &target : (*bundle)->manifest.targets)
     compile.capability = std::max(compile.capability, target.capability);
-  const std::set<std::string> equivalent =
-      readEquivalent(argv[2], (*bundle)->manifest.block,
-                     compile.capability < 90 ? "@sm_80" : "");
-  RandomBlock block(*bundle, 1, contexts, 2);
-
-  auto start = std::chrono::steady_clock::now();
-  auto kernel = SimKernel::compile(text, compile);
-  std::vector<History> right;
-  for (const Launch &launch : launches) {
-    History found = kernel ? block.run(*kernel, launch.ctas, optionsFor(launch))
-                           : History{kernel.status(), {}, {}};
-    if (!found.status.ok()) {
-      std::fprintf(stderr, "sim-mutants: error: the kernel itself fails: %s\n",
-                   found.status.message().c_str());
-      return 1;
-    }
-    right.push_back(std::move(found));
-  }
+  const std::set<std::string> equivalent = readEquivalent(
+      argv[2], (*bundle)->manifest.block,
+      std::string(text.find("mega::Counter::") == std::string::npos
+                      ? ""
+                      : "@counters") +
+          (compile.capability < 90 ? "@sm_80" : ""));
+  const RandomBlock block(*bundle, 1, contexts, 2);
+  const RandomBlock shortBlock(*bundle, 1, {40}, 2);
 
   auto wanted = [&](const std::string &name) {
     return only.empty() || only.count(name) != 0 ||
@@ -178,6 +197,30 @@ int main(int argc, char **argv) {
   for (Mutant &mutant : makeMutants(text, compile.capability, missing))
     if (wanted(mutant.name) && number++ % every == 0)
       mutants.push_back(std::move(mutant));
+  if (list) {
+    for (const Mutant &mutant : mutants)
+      std::printf("%s\n", mutant.name.c_str());
+    return 0;
+  }
+
+  auto start = std::chrono::steady_clock::now();
+  auto kernel = SimKernel::compile(text, compile);
+  std::vector<History> right;
+  for (size_t i = 0; i <= std::size(launches); ++i) {
+    const bool last = i == std::size(launches);
+    const Launch launch =
+        last ? Launch{starved[0], SimPolicy::Starve, 0} : launches[i];
+    History found = kernel ? (last ? shortBlock : block)
+                                 .run(*kernel, launch.ctas, optionsFor(launch))
+                           : History{kernel.status(), {}, {}};
+    if (!found.status.ok()) {
+      std::fprintf(stderr, "sim-mutants: error: the kernel itself fails: %s\n",
+                   found.status.message().c_str());
+      return 1;
+    }
+    right.push_back(std::move(found));
+  }
+
   for (const std::string &line : missing)
     std::printf("%s\n", line.c_str());
   std::set<std::string> unseen;
@@ -200,9 +243,14 @@ int main(int argc, char **argv) {
       std::fflush(stdout);
       pid_t child = ::fork();
       if (child == 0) {
-        ::alarm(300);
+        // Of the processor, since others may use it, too; and of the clock,
+        // lest a mutant sleep for good.
+        const struct rlimit limit = {300, 310};
+        ::setrlimit(RLIMIT_CPU, &limit);
+        ::alarm(3600);
         std::string note;
-        int outcome = judge(mutants[next], block, compile, right, note);
+        int outcome =
+            judge(mutants[next], block, shortBlock, compile, right, note);
         note = note.substr(0, 4000);
         if (::write(ends[1], note.data(), note.size()) < 0)
           outcome = 1;
@@ -222,9 +270,12 @@ int main(int argc, char **argv) {
     std::string note(buffer, size_t(std::max<ssize_t>(got, 0)));
     const Mutant &mutant = mutants[at->second.index];
     running.erase(at);
-    const int outcome = WIFEXITED(status)             ? WEXITSTATUS(status)
-                        : WTERMSIG(status) == SIGALRM ? TimedOut
-                                                      : Changed;
+    const bool late = WIFSIGNALED(status) && (WTERMSIG(status) == SIGALRM ||
+                                              WTERMSIG(status) == SIGXCPU ||
+                                              WTERMSIG(status) == SIGKILL);
+    const int outcome = WIFEXITED(status) ? WEXITSTATUS(status)
+                        : late            ? TimedOut
+                                          : Changed;
     if (!WIFEXITED(status))
       note = "killed by signal " + std::to_string(WTERMSIG(status));
     ++counts[outcome];

@@ -148,9 +148,10 @@ LogicalResult PhaseList::add(PhaseOp phase, EmittedKernel &result) {
   auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
   StageEmitter emitter(model, arguments, os);
   emitter.begin(phase);
-  for (StageOp stage : stages) {
-    if (stage != stages.front())
-      os << "  // " << toComment(stage.getName()) << "\n";
+  for (auto [number, stage] : llvm::enumerate(stages)) {
+    if (number != 0)
+      os << "  mega::atStage(" << number << "); // "
+         << toComment(stage.getName()) << "\n";
     if (failed(emitter.emit(stage)))
       return failure();
     StageEmitter(model, arguments, prefetchOs).emitRowPrefetch(stage);

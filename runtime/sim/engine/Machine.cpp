@@ -161,7 +161,7 @@ void Machine::report(SimReport::Kind kind, const void *code,
                      std::string message) {
   Finding finding;
   finding.kind = kind;
-  finding.now = {current->key, {code ? codeOf(code) : 0, current->phase}, ""};
+  finding.now = {current->key, {code ? codeOf(code) : 0, current->stage}, ""};
   finding.message = std::move(message);
   report(std::move(finding));
 }
@@ -178,7 +178,7 @@ void Machine::read(const void *address, uint32_t bytes, LoadKind kind,
   Finding finding;
   if (offset < arena.constantBytes() || offset + bytes > arena.size()) {
     finding.kind = SimReport::Kind::OutOfBounds;
-    finding.now = {current->key, {codeOf(code), current->phase}, "read"};
+    finding.now = {current->key, {codeOf(code), current->stage}, "read"};
     finding.hasAddress = true;
     finding.offset = offset;
     finding.bytes = bytes;
@@ -204,7 +204,7 @@ void Machine::write(void *address, uint32_t bytes, const void *code) {
   Finding finding;
   if (offset < arena.constantBytes()) {
     finding.kind = SimReport::Kind::OutOfBounds;
-    finding.now = {current->key, {codeOf(code), current->phase}, "write"};
+    finding.now = {current->key, {codeOf(code), current->stage}, "write"};
     finding.hasAddress = true;
     finding.offset = offset;
     finding.bytes = bytes;
@@ -268,9 +268,6 @@ static void apiLdmatrix(unsigned *out, const void *row, unsigned matrices,
                         bool transposed) {
   active->ldmatrix(out, row, matrices, transposed, CODE);
 }
-static unsigned apiReduce(unsigned mask, unsigned value, ReduceOp op) {
-  return active->reduce(mask, value, op, CODE);
-}
 static void apiMbarrierInit(void *barrier, unsigned count) {
   active->mbarrierInit(barrier, count, CODE);
 }
@@ -292,18 +289,35 @@ static void apiCopyAsync(void *to, const void *from, unsigned bytes) {
 static void apiCommitGroup() { active->commitGroup(); }
 static void apiWaitGroup(unsigned pending) { active->waitGroup(pending); }
 static void apiAtPhase(int phase) { active->atPhase(phase); }
+static void apiAtStage(int stage) { active->atStage(stage); }
 static void apiAtTile(int tile) { active->atTile(tile); }
 
 const mega::sim::Api &megalith::sim::engineApi() {
   static const mega::sim::Api api = {
-      apiRead,           apiReadAt,       apiWriteAt,
-      apiAtomic,         apiSpin,         apiFence,
-      apiBarrier,        apiSyncWarp,     apiShuffle,
-      apiBallot,         apiMma,          apiLdmatrix,
-      apiReduce,         apiMbarrierInit, apiFenceMbarrierInit,
-      apiMbarrierArrive, apiMbarrierWait, apiBulkCopy,
-      apiFenceProxy,     apiCopyAsync,    apiCommitGroup,
-      apiWaitGroup,      apiAtPhase,      apiAtTile,
+      apiRead,
+      apiReadAt,
+      apiWriteAt,
+      apiAtomic,
+      apiSpin,
+      apiFence,
+      apiBarrier,
+      apiSyncWarp,
+      apiShuffle,
+      apiBallot,
+      apiMma,
+      apiLdmatrix,
+      apiMbarrierInit,
+      apiFenceMbarrierInit,
+      apiMbarrierArrive,
+      apiMbarrierWait,
+      apiBulkCopy,
+      apiFenceProxy,
+      apiCopyAsync,
+      apiCommitGroup,
+      apiWaitGroup,
+      apiAtPhase,
+      apiAtStage,
+      apiAtTile,
   };
   return api;
 }

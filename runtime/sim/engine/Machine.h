@@ -28,7 +28,6 @@ namespace megalith::sim {
 using mega::sim::AtomicOp;
 using mega::sim::LoadKind;
 using mega::sim::Order;
-using mega::sim::ReduceOp;
 using mega::sim::Registers;
 using mega::sim::Scope;
 using mega::sim::ShuffleKind;
@@ -41,18 +40,11 @@ struct Program {
   /// Subtracted from code addresses; what remains fits 24 bits.
   uintptr_t codeBase;
   bool races;
+  StageTable stages;
 };
 
 /// A warp instruction that lanes execute together.
-enum class WarpOp : uint8_t {
-  None,
-  Sync,
-  Shuffle,
-  Ballot,
-  Reduce,
-  Mma,
-  Ldmatrix
-};
+enum class WarpOp : uint8_t { None, Sync, Shuffle, Ballot, Mma, Ldmatrix };
 
 /// See the file's comment. One machine runs at a time in a process.
 class Machine {
@@ -81,7 +73,6 @@ public:
   uint32_t shuffle(ShuffleKind kind, uint32_t mask, uint32_t value,
                    uint32_t operand, uint32_t width, const void *code);
   uint32_t ballot(uint32_t mask, bool value, const void *code);
-  uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op, const void *code);
   void mma16816(float *d, const uint32_t *a, const uint32_t *b,
                 const void *code);
   void ldmatrix(uint32_t *out, const void *row, unsigned matrices,
@@ -97,7 +88,11 @@ public:
   void commitGroup();
   void waitGroup(uint32_t pending);
   void atPhase(int phase) {
-    current->phase = uint32_t(phase);
+    current->firstStage = program.stages.firstStage(uint32_t(phase));
+    atStage(0);
+  }
+  void atStage(int stage) {
+    current->stage = current->firstStage + uint32_t(stage);
     current->tile = -1;
   }
   void atTile(int tile) { current->tile = tile; }
@@ -116,7 +111,8 @@ private:
     void *stack = nullptr;
     ThreadKey key;
     State state = State::Runnable;
-    uint32_t phase = noPhase;
+    uint32_t stage = noStage;
+    uint32_t firstStage = 0; ///< of its phase
     int tile = -1;
     uint32_t time = 1;
     Clock known;
@@ -214,7 +210,7 @@ private:
   }
   Accessor accessor(const void *code) const {
     return {current->key, current->time, current->known,
-            Place{codeOf(code), current->phase}};
+            Place{codeOf(code), current->stage}};
   }
 
   void resume(ThreadKey key);

@@ -167,7 +167,7 @@ void Machine::checkLost(const Variable &at, uint64_t offset, AtomicOp op,
     Finding finding;
     finding.kind = SimReport::Kind::Race;
     finding.now = {current->key,
-                   {codeOf(code), current->phase},
+                   {codeOf(code), current->stage},
                    store ? "atomic store" : "atomic update"};
     finding.hasEarlier = true;
     finding.earlier = {earlier.writer, earlier.place,
@@ -190,7 +190,7 @@ void Machine::append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
   next.value = value;
   next.writer = current->key;
   next.time = current->time;
-  next.place = {codeOf(code), current->phase};
+  next.place = {codeOf(code), current->stage};
   if (op == AtomicOp::Store)
     at.lastStore = at.versions.size();
   Clock gives = current->fenced;
@@ -224,7 +224,7 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
       !arena.find(offset)) {
     Finding finding;
     finding.kind = SimReport::Kind::OutOfBounds;
-    finding.now = {current->key, {codeOf(code), current->phase}, "atomic"};
+    finding.now = {current->key, {codeOf(code), current->stage}, "atomic"};
     finding.hasAddress = true;
     finding.offset = offset;
     finding.bytes = bytes;
@@ -419,7 +419,7 @@ void Machine::reportDeadlock() {
   for (const Thread &waiter : threads) {
     std::string wait = describeWait(waiter);
     if (waiter.state != State::Done)
-      wait += fmt::format("\n{} {}", waiter.waitCode, waiter.phase);
+      wait += fmt::format("\n{} {}", waiter.waitCode, waiter.stage);
     auto at = std::find_if(groups.begin(), groups.end(),
                            [&](auto &group) { return group.first == wait; });
     if (at == groups.end())
@@ -434,7 +434,10 @@ void Machine::reportDeadlock() {
     Finding finding;
     finding.kind = SimReport::Kind::Deadlock;
     finding.now = {
-        group.first->key, {group.first->waitCode, group.first->phase}, ""};
+        group.first->key, {group.first->waitCode, group.first->stage}, ""};
+    finding.hasAddress = group.first->state == State::Spin;
+    finding.offset = group.first->waitOffset;
+    finding.bytes = group.first->waitBytes;
     const bool done = group.first->state == State::Done;
     finding.message = fmt::format(
         "{} thread{} of {} {}", group.count, group.count == 1 ? "" : "s",

@@ -222,6 +222,9 @@ SimKernel::Impl::Impl(const std::string &source,
   program.entry = reinterpret_cast<void (*)(const void *)>(entry);
   program.registers = static_cast<Registers *>(symbol("mega_sim_registers"));
   program.races = options.races;
+  for (const std::vector<std::string> &stages : this->text.phases)
+    program.stages.firstStages.push_back(program.stages.firstStages.back() +
+                                         uint32_t(stages.size()));
   parameterBytes = *static_cast<const unsigned long long *>(
       symbol("mega_sim_parameter_bytes"));
   Dl_info info;

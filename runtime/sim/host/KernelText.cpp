@@ -29,6 +29,17 @@ static std::string wordBefore(const std::string &text, size_t end) {
   return text.substr(begin, end - begin);
 }
 
+static std::vector<std::string> split(const std::string &text,
+                                      const std::string &separator) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  for (size_t end; (end = text.find(separator, begin)) != std::string::npos;
+       begin = end + separator.size())
+    parts.push_back(text.substr(begin, end - begin));
+  parts.push_back(text.substr(begin));
+  return parts;
+}
+
 /// Collects the fenced idioms' names and instructions.
 static void readIdioms(KernelText &kernel) {
   static const std::regex title(R"(//===-+ (\S+) -+===//)");
@@ -108,7 +119,28 @@ static void readPhases(KernelText &kernel) {
     else if (inTable && startsWith(line, "};"))
       return;
     else if (inTable && std::regex_match(line, match, row))
-      kernel.phases.push_back(match[1]);
+      kernel.phases.push_back(split(match[1], "; "));
+  }
+}
+
+/// Tables of arguments name the counters among them by what they order.
+static void readCounters(KernelText &kernel) {
+  static const std::regex row(R"(\s*(\d+), // (.* -> .*))");
+  std::smatch match;
+  bool inTable = false;
+  for (const std::string &line : kernel.lines) {
+    if (line.find(" kArguments") != std::string::npos &&
+        line.find("[] = {") != std::string::npos)
+      inTable = true;
+    else if (startsWith(line, "};"))
+      inTable = false;
+    else if (inTable && line.find(" -> ") != std::string::npos &&
+             std::regex_match(line, match, row)) {
+      std::string &names = kernel.counters[std::stoull(match[1])];
+      if ((" or " + names + " or ").find(" or " + match[2].str() + " or ") ==
+          std::string::npos)
+        names += (names.empty() ? "" : " or ") + match[2].str();
+    }
   }
 }
 
@@ -120,5 +152,6 @@ KernelText megalith::sim::readKernelText(const std::string &text) {
   readIdioms(kernel);
   readEntry(kernel, text);
   readPhases(kernel);
+  readCounters(kernel);
   return kernel;
 }

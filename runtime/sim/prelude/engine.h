@@ -34,8 +34,6 @@ enum class AtomicOp : unsigned char {
   Or
 };
 
-enum class ReduceOp : unsigned char { Add, Min, Max, And, Or, Xor };
-
 /// What would end a thread's wait on a variable.
 enum class Until : unsigned char {
   BitSet,   ///< bit number `target` is set
@@ -80,8 +78,6 @@ struct Api {
   void (*mma16816)(float *d, const unsigned *a, const unsigned *b);
   void (*ldmatrix)(unsigned *out, const void *row, unsigned matrices,
                    bool transposed);
-  /// redux.sync on 32-bit words, unsigned.
-  unsigned (*reduce)(unsigned mask, unsigned value, ReduceOp op);
   /// An mbarrier in shared memory that `count` arrivals complete.
   void (*mbarrierInit)(void *barrier, unsigned count);
   /// fence.mbarrier_init: shows them to asynchronous copies.
@@ -103,6 +99,7 @@ struct Api {
   void (*waitGroup)(unsigned pending);
   /// Where the thread stands, for reports; tile -1 for none.
   void (*atPhase)(int phase);
+  void (*atStage)(int stage);
   void (*atTile)(int tile);
 };
 
