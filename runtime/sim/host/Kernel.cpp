@@ -191,7 +191,7 @@ SimKernel::Impl::Impl(const std::string &source,
   fs::path cache = cacheDirectory(options);
   fs::path folder = cache / contentHash(content);
   library = (folder / "kernel.so").string();
-  if (!fs::exists(library)) {
+  auto build = [&] {
     fs::path building =
         cache / fmt::format("{}.{}", folder.filename().string(), ::getpid());
     fs::create_directories(building);
@@ -206,9 +206,17 @@ SimKernel::Impl::Impl(const std::string &source,
     fs::rename(building, folder, taken);
     if (taken) // by another process, with the same content
       fs::remove_all(building, taken);
-  }
-
+  };
+  const bool kept = fs::exists(library);
+  if (!kept)
+    build();
   handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle && kept) {
+    // Torn, by a full disk or a machine that stopped.
+    fs::remove_all(folder);
+    build();
+    handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (!handle)
     fail(MEGALITH_IO_ERROR, "cannot load {}: {}", quote(library), ::dlerror());
   auto symbol = [&](const char *name) {
