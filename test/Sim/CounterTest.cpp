@@ -150,6 +150,32 @@ TEST(Counters, RacesNameTheStagesOfOnePhase) {
                 "phase 0, stage 1: add (tiles.mlir:2)\n"});
 }
 
+/// All CTAs wait for CTA 0's signal, and CTA 0 takes it back.
+SimRun takenBack(const std::string &between, SimPolicy policy) {
+  TinyKernel kernel(R"(
+    mega::u32 *const words = reinterpret_cast<mega::u32 *>(p.workspace);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+      mega::Counter::add(words + 32, 1);
+    mega::Counter::wait(words + 32, 1);)" +
+                        between + R"(
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+      mega::Counter::reset(words + 32);)",
+                    grid,
+                    idiomText("grid_barrier.cuh") + idiomText("counter.cuh"));
+  return kernel.run({0, policy, 8});
+}
+
+TEST(Counters, ResetBeforeAllHaveWaited) {
+  for (auto [name, policy] : simPolicies()) {
+    expectReport(takenBack("", policy), Kind::Race,
+                 {"wait by CTA ", "atomic store by CTA 0",
+                  "a reset that comes too early"});
+    SimRun right =
+        takenBack("mega::GridBarrier::arriveAndWait(words);", policy);
+    EXPECT_TRUE(right.reports.empty()) << right.reports.front().text;
+  }
+}
+
 /// Mutants that change nothing, with the reason.
 const std::set<std::string> equivalent = {
     // Grid barriers, or a launch's end, order a reset and all else.

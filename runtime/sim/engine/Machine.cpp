@@ -249,6 +249,10 @@ static void apiSpin(const void *address, unsigned bytes,
                     unsigned long long target) {
   active->spin(address, bytes, seen, what, until, target, CODE);
 }
+static void apiWaited(const void *address, unsigned bytes, Until until,
+                      unsigned long long target) {
+  active->waited(address, bytes, until, target, CODE);
+}
 static void apiFence(Order order, Scope scope) { active->fence(order, scope); }
 static void apiBarrier(unsigned id, unsigned count, bool wait) {
   active->barrier(id, count, wait, CODE);
@@ -294,29 +298,14 @@ static void apiAtTile(int tile) { active->atTile(tile); }
 
 const mega::sim::Api &megalith::sim::engineApi() {
   static const mega::sim::Api api = {
-      apiRead,
-      apiReadAt,
-      apiWriteAt,
-      apiAtomic,
-      apiSpin,
-      apiFence,
-      apiBarrier,
-      apiSyncWarp,
-      apiShuffle,
-      apiBallot,
-      apiMma,
-      apiLdmatrix,
-      apiMbarrierInit,
-      apiFenceMbarrierInit,
-      apiMbarrierArrive,
-      apiMbarrierWait,
-      apiBulkCopy,
-      apiFenceProxy,
-      apiCopyAsync,
-      apiCommitGroup,
-      apiWaitGroup,
-      apiAtPhase,
-      apiAtStage,
+      apiRead,           apiReadAt,       apiWriteAt,
+      apiAtomic,         apiSpin,         apiWaited,
+      apiFence,          apiBarrier,      apiSyncWarp,
+      apiShuffle,        apiBallot,       apiMma,
+      apiLdmatrix,       apiMbarrierInit, apiFenceMbarrierInit,
+      apiMbarrierArrive, apiMbarrierWait, apiBulkCopy,
+      apiFenceProxy,     apiCopyAsync,    apiCommitGroup,
+      apiWaitGroup,      apiAtPhase,      apiAtStage,
       apiAtTile,
   };
   return api;

@@ -67,6 +67,8 @@ public:
                   uint64_t compare, Order order, Scope scope, const void *code);
   void spin(const void *address, uint32_t bytes, uint64_t seen,
             const char *what, Until until, uint64_t target, const void *code);
+  void waited(const void *address, uint32_t bytes, Until until, uint64_t target,
+              const void *code);
   void fence(Order order, Scope scope);
   void barrier(unsigned id, unsigned count, bool wait, const void *code);
   void syncWarp(uint32_t mask, const void *code);
@@ -184,6 +186,14 @@ private:
     Clock narrow;   ///< to the threads of `narrowCta`
     unsigned narrowCta = 0;
   };
+  /// A wait that ended.
+  struct EndedWait {
+    ThreadKey thread;
+    uint32_t time;
+    Place place;
+    Until until;
+    uint64_t target;
+  };
   /// A location of atomics. Checked runs keep every version of a launch: a read
   /// may return an old one, as on the hardware, so a thread that waits meets
   /// each in turn and learns no more than it must.
@@ -192,6 +202,8 @@ private:
     std::vector<Version> versions;
     size_t lastStore = 0; ///< version that a store left, no read-modify-write
     std::vector<uint32_t> waiters; ///< thread indices
+    /// Those that no change known to follow them has come after.
+    std::vector<EndedWait> ended;
   };
 
   static void threadMain();
@@ -240,6 +252,10 @@ private:
   /// variable: legal, but one of them is lost.
   void checkLost(const Variable &at, uint64_t offset, AtomicOp op,
                  const void *code);
+  /// Reports a change that takes back what a wait, not known to be over, is
+  /// for: that wait may miss it, and then never ends.
+  void checkTakenBack(Variable &at, uint64_t offset, uint64_t after,
+                      AtomicOp op, const void *code);
   Mbarrier &mbarrier(const void *address, AtomicOp op, const void *code);
   /// Checks a copy and its accesses, and fills its target with poison. `sees`
   /// is what of the past the copy sees; null for the current thread's own.

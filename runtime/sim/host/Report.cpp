@@ -156,6 +156,11 @@ static std::string missingOrder(const Finding &finding, unsigned ctas) {
                ? "the copy's issuer is not ordered after that access, or no "
                  "fence.proxy.async stands between"
                : "no acquire and proxy fence by the copy's issuer";
+  if (finding.now.what == std::string("wait") ||
+      finding.earlier.what == std::string("wait"))
+    return "an order of the change after the wait, which may miss what the "
+           "change takes back, and then never ends: a reset that comes too "
+           "early, or a barrier too few";
   if (finding.now.what == std::string("atomic store") ||
       finding.earlier.what == std::string("atomic store"))
     return "an order between the store and the other change, of which one is "

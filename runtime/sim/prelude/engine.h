@@ -68,6 +68,10 @@ struct Api {
   /// say what would end the loop that calls it.
   void (*spin)(const void *address, unsigned bytes, unsigned long long seen,
                const char *what, Until until, unsigned long long target);
+  /// The loop is over, because of the value that was read last: a change that
+  /// takes it back must come after.
+  void (*waited)(const void *address, unsigned bytes, Until until,
+                 unsigned long long target);
   void (*fence)(Order order, Scope scope);
   /// CTA barrier `id` for `count` threads; 0 means all of the CTA.
   void (*barrier)(unsigned id, unsigned count, bool wait);

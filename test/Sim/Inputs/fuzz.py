@@ -4,7 +4,7 @@
 reference and find nothing.
 
     fuzz.py --source DIR --bin DIR --work DIR --first SEED --count N
-            [--cpu-seconds S]
+            [--plain] [--cpu-seconds S]
 
 Each seed gives one block, written by examples/make_block.py; how it is compiled:
 an options file as megalith-explore writes it, barriers or counters with a limit
@@ -13,7 +13,8 @@ edits that the checker accepts; and how it runs: one number of CTAs, one policy,
 one seed and one context. The reference uses the relaxations that the kernel
 uses, so both compute the same sums: they are off by a few roundings, or by
 another choice where the router's logits tie. --generate writes the block and
-stops; --cpu-seconds starts no further seed once that much was used.
+stops; --plain compiles with the default choices; --cpu-seconds starts no further
+seed once that much was used.
 """
 
 import argparse
@@ -78,6 +79,19 @@ def write_json(path, value):
         json.dump(value, file)
 
 
+def write_options(path, chosen):
+    print("  options:", *chosen.values(), flush=True)
+    write_json(path, {"format": "megalith-options", "version": 1,
+                      "options": chosen})
+
+
+def fits(compiler):
+    """Whether shared memory has room for the ring that was chosen."""
+    result = subprocess.run([*compiler, "--emit=cuda", "-o", os.devnull],
+                            stderr=subprocess.PIPE, text=True)
+    return "bytes of shared memory, expected at most" not in result.stderr
+
+
 def tidy(schedule):
     """Without empty phases, and counters only between stages of one phase, the
     earlier first."""
@@ -131,12 +145,27 @@ def edited_schedule(rng, compiler, path):
         print(f"  {kind}:", "accepted" if result.returncode == 0 else
               "rejected: " + result.stderr.splitlines()[0], flush=True)
         # The checker, or the reader of the file, says what is wrong.
-        if result.returncode < 0 or "error: " not in result.stderr[:2000] and \
-                result.returncode != 0:
+        if result.returncode not in (0, 1) or (
+                result.returncode == 1 and ": error: " not in result.stderr):
             raise SystemExit(f"fuzz: megalithc failed: {result.stderr}")
         if result.returncode == 0:
             schedule = candidate
     write_json(path, schedule)
+
+
+def choose(rng, compiler, stem):
+    """Writes how to compile; returns the flags."""
+    path = stem + ".options.json"
+    flags = [f"--options={path}"]
+    chosen = options(rng)
+    write_options(path, chosen)
+    if chosen["ring"] != "auto" and not fits([*compiler, *flags]):
+        write_options(path, dict(chosen, ring="auto"))
+    if rng.randrange(2):
+        path = stem + ".schedule.json"
+        edited_schedule(rng, [*compiler, *flags], path)
+        flags.append(f"--schedule={path}")
+    return flags
 
 
 def run(command, **kwargs):
@@ -152,6 +181,7 @@ def main():
     p.add_argument("--first", type=int, default=0)
     p.add_argument("--count", type=int, default=1)
     p.add_argument("--cpu-seconds", type=float, default=float("inf"))
+    p.add_argument("--plain", action="store_true")
     p.add_argument("--generate", action="store_true")
     args = p.parse_args()
     os.makedirs(args.work, exist_ok=True)
@@ -173,19 +203,16 @@ def main():
         if args.generate:
             continue
         # The description itself runs in the newest form; a bundle for sm_80 in
-        # the one with cp.async.
+        # the one with cp.async. How to compile is drawn on its own, lest it
+        # change what the seed stands for without.
         kernel = [block]
-        if rng.randrange(8) != 0:
-            stem = os.path.join(args.work, f"fuzz{seed}")
-            choice = stem + ".options.json"
-            write_json(choice, {"format": "megalith-options", "version": 1,
-                                "options": options(rng)})
-            compiler = [os.path.join(args.bin, "megalithc"), block,
-                        f"--options={choice}",
-                        "--arch=" + rng.choice(["sm_90a"] * 3 + ["sm_80"])]
-            if rng.randrange(2):
-                edited_schedule(rng, compiler, stem + ".schedule.json")
-                compiler.append(f"--schedule={stem}.schedule.json")
+        arch = "sm_80" if rng.randrange(4) == 0 else "sm_90a"
+        stem = os.path.join(args.work, f"fuzz{seed}")
+        compiler = [os.path.join(args.bin, "megalithc"), block,
+                    f"--arch={arch}"]
+        if not args.plain:
+            compiler += choose(random.Random(f"compile {seed}"), compiler, stem)
+        if arch != "sm_90a" or not args.plain:
             run([*compiler, "--emit=bundle", "-o", stem + ".bundle"])
             kernel = [stem + ".bundle", f"--block={block}"]
         run([os.path.join(args.bin, "megalith-run"), *kernel, "--target=sim",
