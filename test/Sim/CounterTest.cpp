@@ -176,6 +176,26 @@ TEST(Counters, ResetBeforeAllHaveWaited) {
   }
 }
 
+TEST(Counters, LivelockNamesTheCounter) {
+  SimCompileOptions plain;
+  plain.races = false;
+  TinyKernel kernel(R"(
+    mega::u32 *const words = reinterpret_cast<mega::u32 *>(p.workspace);
+    mega::u32 *const own = words + 32 * blockIdx.x;
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+      mega::Counter::add(own, 1);
+    for (;;) {
+      mega::Counter::wait(own, 1);
+      if (threadIdx.x == 0) {
+        mega::Counter::reset(own);
+        mega::Counter::add(words + 32 * (1 - blockIdx.x), 1);
+      }
+    })",
+                    {2, 32, 0}, idiomText("counter.cuh"), plain);
+  expectReport(kernel.run(), Kind::Livelock,
+               {"has waited 1048576 times for the counter at byte "});
+}
+
 /// Mutants that change nothing, with the reason.
 const std::set<std::string> equivalent = {
     // Grid barriers, or a launch's end, order a reset and all else.
