@@ -55,9 +55,9 @@ const Launch launches[] = {{5, SimPolicy::RoundRobin, 0},
                            {1, SimPolicy::RoundRobin, 0}};
 /// A count that is one too low teaches too little only to who meets the others
 /// first, and only of a CTA that adds no more than one. If those launches do
-/// not find a mutant of these kinds, those may in which every CTA is last once,
-/// or has almost nothing to do. What a wait teaches depends on no schedule
-/// otherwise.
+/// not find a mutant of these kinds, these do: one CTA after the other comes
+/// last, of few, and of so many that each has almost nothing to do. What a wait
+/// teaches depends on no schedule otherwise.
 const std::set<std::string> countsTooEarly = {"arrive-twice", "signal-twice",
                                               "target-lower"};
 const struct {
