@@ -22,7 +22,7 @@ const SimShape grid = {3, 64, 0};
 const char *const body = R"(
     mega::u32 *const words = reinterpret_cast<mega::u32 *>(p.workspace);
     mega::u32 *const grid = words + 255;
-    mega::atStage(0);
+    mega::atPhase(0);
     for (int tile = 0; tile < 6; ++tile) {
       const int half = (blockIdx.x + tile) % gridDim.x;
       if (half == 2)
@@ -44,18 +44,24 @@ const char *const body = R"(
     }
     p.output[blockIdx.x * 64 + threadIdx.x] = sum;
     mega::GridBarrier::arriveAndWait(grid);
-    mega::atStage(2);
+    mega::atPhase(1);
     if (blockIdx.x == 0)
       if (threadIdx.x < 6)
         mega::Counter::reset(words + 32 * threadIdx.x);)";
 
 const char *const phases = R"(
-  struct Phase { int kind, instance; };
-  __constant__ const Phase kStages[] = {
-    {0, 0}, // make (tiles.mlir:1)
-    {1, 0}, // add (tiles.mlir:2)
-    {2, 0}, // reset (tiles.mlir:3)
+  struct Stage { int kind, arguments, phase, number; };
+  __constant__ const Stage kStages[] = {
+    {0, 0, 0, 0}, // make (tiles.mlir:1)
+    {1, 0, 0, 1}, // add (tiles.mlir:2)
+    {2, 0, 1, 0}, // reset (tiles.mlir:3)
   };
+  struct Arguments0 { unsigned long long make; };
+  __constant__ const Arguments0 kArguments0[] = {
+    {
+        0, // make -> add
+    },
+};
 )";
 
 std::string counterText() {
@@ -111,7 +117,7 @@ TEST(Counters, DeadlockNamesOpTileCounterValueAndTarget) {
       Kind::Deadlock,
       {"1 thread of CTA 0 (tile 4) wait for the counter at byte 512 of "
        "workspace, which is 1, expected at least 2",
-       "phase 1: add (tiles.mlir:2)",
+       "phase 0, stage 1: add (tiles.mlir:2)\n    counter 4 of make -> add",
        "CTAs 1, 2 wait for the grid barrier at byte 1020 of workspace"});
   expectReport(runEdited("mega::Counter::wait(words + 32 * tile, 2)",
                          "mega::Counter::wait(words + 32 * tile, 3)"),
@@ -139,12 +145,66 @@ TEST(Counters, ResetsAreOrdered) {
                Kind::Race, {"byte 640 of workspace"});
 }
 
+TEST(Counters, RacesNameTheStagesOfOnePhase) {
+  expectReport(runEdited("ld.acquire.gpu", "ld.relaxed.gpu", 1), Kind::Race,
+               {"phase 0, stage 0: make (tiles.mlir:1)\n",
+                "phase 0, stage 1: add (tiles.mlir:2)\n"});
+}
+
+/// All CTAs wait for CTA 0's signal, and CTA 0 takes it back.
+SimRun takenBack(const std::string &between, SimPolicy policy) {
+  TinyKernel kernel(R"(
+    mega::u32 *const words = reinterpret_cast<mega::u32 *>(p.workspace);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+      mega::Counter::add(words + 32, 1);
+    mega::Counter::wait(words + 32, 1);)" +
+                        between + R"(
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+      mega::Counter::reset(words + 32);)",
+                    grid,
+                    idiomText("grid_barrier.cuh") + idiomText("counter.cuh"));
+  return kernel.run({0, policy, 8});
+}
+
+TEST(Counters, ResetBeforeAllHaveWaited) {
+  for (auto [name, policy] : simPolicies()) {
+    expectReport(takenBack("", policy), Kind::Race,
+                 {"wait by CTA ", "atomic store by CTA 0",
+                  "a reset that comes too early"});
+    SimRun right =
+        takenBack("mega::GridBarrier::arriveAndWait(words);", policy);
+    EXPECT_TRUE(right.reports.empty()) << right.reports.front().text;
+  }
+}
+
+TEST(Counters, LivelockNamesTheCounter) {
+  SimCompileOptions plain;
+  plain.races = false;
+  TinyKernel kernel(R"(
+    mega::u32 *const words = reinterpret_cast<mega::u32 *>(p.workspace);
+    mega::u32 *const own = words + 32 * blockIdx.x;
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+      mega::Counter::add(own, 1);
+    for (;;) {
+      mega::Counter::wait(own, 1);
+      if (threadIdx.x == 0) {
+        mega::Counter::reset(own);
+        mega::Counter::add(words + 32 * (1 - blockIdx.x), 1);
+      }
+    })",
+                    {2, 32, 0}, idiomText("counter.cuh"), plain);
+  expectReport(kernel.run(), Kind::Livelock,
+               {"has waited 1048576 times for the counter at byte "});
+}
+
 /// Mutants that change nothing, with the reason.
 const std::set<std::string> equivalent = {
     // Grid barriers, or a launch's end, order a reset and all else.
     "cta-for-gpu Counter::reset #1",
     // Only the thread that arrives has touched what the resets touch.
     "drop-syncthreads GridBarrier::arriveAndWait #1",
+    // Each counter has one CTA that waits for it, and has seen all signals.
+    "reset-early kernel #1",
 };
 
 TEST(Counters, EveryMutantIsCaught) {
@@ -165,10 +225,10 @@ TEST(Counters, EveryMutantIsCaught) {
         });
     EXPECT_EQ(caught, equivalent.count(mutant.name) == 0) << mutant.name;
   }
-  for (const char *kind :
-       {"drop-barrier", "drop-signal", "drop-wait", "drop-reset",
-        "target-lower", "target-higher", "signal-twice", "relaxed-for-release",
-        "relaxed-for-acquire", "cta-for-gpu", "two-owners"})
+  for (const char *kind : {"drop-barrier", "drop-signal", "drop-wait",
+                           "drop-reset", "target-lower", "target-higher",
+                           "signal-twice", "reset-early", "relaxed-for-release",
+                           "relaxed-for-acquire", "cta-for-gpu", "two-owners"})
     EXPECT_EQ(kinds.count(kind), 1u) << kind;
 }
 

@@ -4,6 +4,13 @@
 
 #include "TinyKernel.h"
 
+#include "../engine/Scheduler.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
 using namespace megalith;
 using Kind = SimReport::Kind;
 
@@ -147,11 +154,11 @@ TEST(Deadlock, NamesEveryCtaAndTheVariable) {
 
 /// Each CTA runs three phases of two tiles, and waits for something in one.
 const char *const phases = R"(
-  struct Phase { int kind, instance; };
-  __constant__ const Phase kStages[] = {
-    {0, 0}, // linear first (a.mlir:1)
-    {0, 1}, // linear second (a.mlir:2)
-    {0, 2}, // linear third (a.mlir:3)
+  struct Stage { int kind, arguments, phase, number; };
+  __constant__ const Stage kStages[] = {
+    {0, 0, 0, 0}, // linear first (a.mlir:1)
+    {0, 1, 1, 0}, // linear second (a.mlir:2)
+    {0, 2, 2, 0}, // linear third (a.mlir:3)
   };
 )";
 
@@ -160,7 +167,7 @@ TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
   // phase 1.
   TinyKernel kernel(R"(
     for (int phase = 0; phase < 3; ++phase) {
-      mega::atStage(phase);
+      mega::atPhase(phase);
       for (int tile = blockIdx.x; tile < 2; tile += gridDim.x)
         mega::atTile(tile);
       if (phase == 1 && blockIdx.x != 1)
@@ -175,7 +182,7 @@ TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
   TinyKernel ring(R"(
     mega::UnitRing<2, 1, 64, 1> ring;
     ring.init(shared);
-    mega::atStage(2);
+    mega::atPhase(2);
     mega::atTile(4 + blockIdx.x);
     ring.wait();)",
                   {2, 32, 1024}, idiomText("unit_ring.cuh"), {}, phases);
@@ -188,7 +195,7 @@ TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
 
 TEST(Races, NamesBothPhasesEvenPastTheTwoHundredFiftySixth) {
   const char *const body = R"(
-    mega::atStage(blockIdx.x == 0 ? 254 + p.state[0] : 254);
+    mega::atPhase(blockIdx.x == 0 ? 254 + p.state[0] : 254);
     if (threadIdx.x == 0)
       p.workspace[64] = 1;)";
   for (auto [shift, name] : {std::pair<int, const char *>{0, "phase 254\n"},
@@ -368,6 +375,60 @@ TEST(Scheduler, SameSeedSameRun) {
   SimRun b = kernel.run({7, SimPolicy::Random, 8});
   EXPECT_EQ(a.switches, b.switches);
   EXPECT_EQ(a.accesses, b.accesses);
+}
+
+/// CTAs in the order in which a policy lets them run, each to its end: one warp
+/// each.
+std::vector<unsigned> order(sim::Scheduler &scheduler, unsigned first) {
+  std::vector<unsigned> ctas;
+  std::optional<sim::ThreadKey> at = sim::ThreadKey(first, 0, 0);
+  while ((at = scheduler.next(*at))) {
+    if (ctas.empty() || ctas.back() != at->cta())
+      ctas.push_back(at->cta());
+    scheduler.block(*at);
+  }
+  return ctas;
+}
+
+TEST(Scheduler, PoliciesChooseWhoIsLast) {
+  using Order = std::vector<unsigned>;
+  sim::Scheduler scheduler(4, 1);
+  auto run = [&](SimPolicy policy, uint64_t seed) {
+    scheduler.start(policy, seed);
+    return order(scheduler, 0);
+  };
+  EXPECT_EQ(run(SimPolicy::RoundRobin, 0), (Order{0, 1, 2, 3}));
+  EXPECT_EQ(run(SimPolicy::Starve, 1), (Order{0, 2, 3, 1}));
+  EXPECT_EQ(run(SimPolicy::Starve, 4), (Order{1, 2, 3, 0}));
+  EXPECT_EQ(run(SimPolicy::Reverse, 0), (Order{0, 3, 2, 1}));
+  // Whoever completes a barrier goes on after all whom it let go on.
+  scheduler.start(SimPolicy::LastArriver, 0);
+  EXPECT_TRUE(scheduler.arrivedLast(2));
+  EXPECT_EQ(order(scheduler, 2), (Order{3, 0, 1, 2}));
+  scheduler.start(SimPolicy::RoundRobin, 0);
+  EXPECT_FALSE(scheduler.arrivedLast(2));
+}
+
+TEST(Compile, TornKernelInTheCacheIsMadeAgain) {
+  namespace fs = std::filesystem;
+  const fs::path cache = fs::temp_directory_path() /
+                         ("megalith-torn-" + std::to_string(::getpid()));
+  SimCompileOptions options;
+  options.cacheDirectory = cache.string();
+  const std::string text = TinyKernel::textFor("p.output[0] = 1;", "", "");
+  ASSERT_TRUE(SimKernel::compile(text, options));
+  size_t kept = 0;
+  for (const fs::directory_entry &entry :
+       fs::recursive_directory_iterator(cache))
+    if (entry.path().extension() == ".so") {
+      ++kept;
+      std::ofstream torn(entry.path(), std::ios::trunc);
+      torn << "half of";
+    }
+  EXPECT_EQ(kept, 1u);
+  auto again = SimKernel::compile(text, options);
+  EXPECT_TRUE(again) << again.status().message();
+  fs::remove_all(cache);
 }
 
 TEST(Compile, IdiomWithoutTwin) {

@@ -258,16 +258,6 @@ Words ldmatrix(const Words &in) {
   return out;
 }
 
-Words redux(const Words &in) {
-  Words out(threads * 2);
-  for (size_t id = 0; id < threads; ++id) {
-    auto first = in.begin() + long(place("Words") + id / 32 * 32);
-    out[id * 2] = *std::max_element(first, first + 32);
-    out[id * 2 + 1] = *std::min_element(first, first + 32);
-  }
-  return out;
-}
-
 uint32_t half(const uint32_t *words, size_t index) {
   return words[index / 2] >> 16 * (index & 1) & 0xffff;
 }
@@ -448,7 +438,6 @@ std::vector<Section> makeSections() {
       {"MmaUnit", threads * 4, Match::Within, 0x1p-14, mma("Unit")},
       {"MmaEdge", threads * 4, Match::Value, 0, mma("Edge")},
       {"Ldmatrix", threads * 2, Match::Bits, 0, ldmatrix},
-      {"Redux", threads * 2, Match::Bits, 0, redux},
       {"Constants", threads * 12, Match::Bits, 0, constants},
       {"Others", threads * 11, Match::Bits, 0, others},
       {"Counter", threads, Match::Bits, 0, words(threads, counter)},

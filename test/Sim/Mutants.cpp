@@ -197,7 +197,7 @@ void Collector::barriers() {
     std::string mutated = text;
     mutated.insert(at, "if (phase != " + std::to_string(phase) + ") ");
     std::string stage = size_t(phase) < facts.phases.size()
-                            ? facts.phases[size_t(phase)]
+                            ? facts.phases[size_t(phase)].front()
                             : std::to_string(phase);
     mutants.push_back(
         {"drop-barrier after " + stage.substr(0, stage.find(" (")),
@@ -247,6 +247,10 @@ void Collector::counters() {
     else if (head == "st" && atomic)
       does[instruction.function].insert('r');
   }
+  std::string reset;
+  for (const auto &[function, kinds] : does)
+    if (kinds == std::set<char>{'r'})
+      reset = function;
   for (const auto &[function, kinds] : does) {
     if (kinds.size() != 1)
       continue;
@@ -270,6 +274,15 @@ void Collector::counters() {
                text.substr(end - 1);
       };
       add("drop-" + noun, at, replaced("(void)0"));
+      if (kind == 'w' && !reset.empty()) {
+        // By CTA 0 as soon as it has seen the counter itself.
+        const std::string counter = text.substr(open + 1, last - open - 2);
+        add("reset-early", at,
+            replaced("({ " + call +
+                     "; if (blockIdx.x == 0) if (threadIdx.x == "
+                     "0) mega::" +
+                     reset + "(" + counter + "); })"));
+      }
       if (kind == 'w') {
         add("target-lower", at, lastBecomes(" - 1"));
         add("target-higher", at, lastBecomes(" + 1"));

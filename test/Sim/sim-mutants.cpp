@@ -3,20 +3,23 @@
 /// Shows that the simulator catches what it is for:
 ///
 ///   sim-mutants BUNDLE EQUIVALENT [--every=N] [--jobs=N] [--only=NAME,..]
+///               [--verbose] [--list]
 ///
 /// Makes the kernel wrong in one place at a time (Mutants.h), and runs each
 /// mutant for a history of launches under several policies and grids. A mutant
 /// is caught if it does not compile, is reported, or changes a value.
 /// EQUIVALENT lists those that cannot be caught, each with the reason: "block |
-/// mutant | reason" a line, with the block's name or * for every block, and
-/// @sm_80 behind it for the form before sm_90. Fails if any other mutant
-/// survives, if a listed one is caught, or if the kernel itself does not pass.
-/// NAME is a mutant's, or a kind's.
+/// mutant | reason" a line, by exact name. Behind the block's name, @counters
+/// stands for a schedule with counters, and @sm_80 for the form before sm_90.
+/// Fails if any other mutant survives, if a listed one is caught, or if the
+/// kernel itself does not pass. NAME is a mutant's, or a kind's. --list prints
+/// names and runs nothing.
 
 #include "Golden.h"
 #include "Mutants.h"
 #include "RandomBlock.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,6 +53,16 @@ struct Launch {
 const Launch launches[] = {{5, SimPolicy::RoundRobin, 0},
                            {17, SimPolicy::Random, 1},
                            {1, SimPolicy::RoundRobin, 0}};
+/// A count that is one too low teaches too little only to who meets the others
+/// first, and only of a CTA that adds no more than one. If those launches do
+/// not find a mutant of these kinds, these do: one CTA after the other comes
+/// last, of few, and of so many that each has almost nothing to do. What a wait
+/// teaches depends on no schedule otherwise.
+const std::set<std::string> countsTooEarly = {"arrive-twice", "signal-twice",
+                                              "target-lower"};
+const struct {
+  int ctas, step;
+} starved[] = {{7, 1}, {64, 9}};
 
 } // namespace
 
@@ -61,10 +74,27 @@ static SimOptions optionsFor(const Launch &launch) {
   return options;
 }
 
+/// A launch that one CTA after the other does last. Only reports count: sums of
+/// other grids may be rounded otherwise.
+static int starveEach(const std::shared_ptr<SimKernel> &kernel,
+                      const RandomBlock &block, std::string &note) {
+  for (auto [ctas, step] : starved)
+    for (int cta = 0; cta < ctas; cta += step) {
+      History found = block.run(
+          kernel, ctas, optionsFor({ctas, SimPolicy::Starve, uint64_t(cta)}));
+      if (!found.status.ok()) {
+        note = found.reports.empty() ? found.status.message()
+                                     : found.reports.front().text;
+        return Reported;
+      }
+    }
+  return Survived;
+}
+
 /// Runs in a process of its own: a mutant may do anything.
 static int judge(const Mutant &mutant, const RandomBlock &block,
-                 SimCompileOptions compile, const std::vector<History> &wanted,
-                 std::string &note) {
+                 const RandomBlock &shortBlock, SimCompileOptions compile,
+                 const std::vector<History> &right, std::string &note) {
   compile.replacements = mutant.replacements;
   auto kernel = SimKernel::compile(mutant.text, compile);
   if (!kernel) {
@@ -79,16 +109,18 @@ static int judge(const Mutant &mutant, const RandomBlock &block,
                                    : found.reports.front().text;
       return Reported;
     }
-    if (found.values != wanted[i].values) {
+    if (found.values != right[i].values) {
       note = "values differ";
       return Changed;
     }
   }
-  return Survived;
+  if (countsTooEarly.count(mutant.name.substr(0, mutant.name.find(' '))) == 0)
+    return Survived;
+  return starveEach(*kernel, shortBlock, note);
 }
 
-/// Mutants that `path` lists as equivalent for `block` in a form, "" or
-/// "@sm_80".
+/// Mutants that `path` lists as equivalent for `block` in a form: "",
+/// "@counters", "@sm_80", or "@counters@sm_80".
 static std::set<std::string> readEquivalent(const char *path,
                                             const std::string &block,
                                             const std::string &form) {
@@ -105,9 +137,7 @@ static std::set<std::string> readEquivalent(const char *path,
                    path, line.c_str());
       std::exit(2);
     }
-    // The stars of one form do not stand for the other.
-    const std::string of = line.substr(0, bar);
-    if (of == "*" + form || of == block + form)
+    if (line.substr(0, bar) == block + form)
       names.insert(line.substr(bar + 3, second - bar - 3));
   }
   return names;
@@ -120,7 +150,7 @@ int main(int argc, char **argv) {
   }
   size_t every = 1, jobs = 2;
   std::set<std::string> only;
-  bool verbose = false;
+  bool verbose = false, list = false;
   for (int i = 3; i < argc; ++i) {
     if (std::strncmp(argv[i], "--every=", 8) == 0)
       every = size_t(std::atoi(argv[i] + 8));
@@ -134,6 +164,8 @@ int main(int argc, char **argv) {
       }
     else if (std::strcmp(argv[i], "--verbose") == 0)
       verbose = true;
+    else if (std::strcmp(argv[i], "--list") == 0)
+      list = true;
     else {
       std::fprintf(stderr, "sim-mutants: error: unknown option %s\n", argv[i]);
       return 2;
@@ -149,10 +181,30 @@ int main(int argc, char **argv) {
   SimCompileOptions compile;
   for (const TargetDesc &target : (*bundle)->manifest.targets)
     compile.capability = std::max(compile.capability, target.capability);
-  const std::set<std::string> equivalent =
-      readEquivalent(argv[2], (*bundle)->manifest.block,
-                     compile.capability < 90 ? "@sm_80" : "");
-  RandomBlock block(*bundle, 1, contexts, 2);
+  const std::set<std::string> equivalent = readEquivalent(
+      argv[2], (*bundle)->manifest.block,
+      std::string(text.find("mega::Counter::") == std::string::npos
+                      ? ""
+                      : "@counters") +
+          (compile.capability < 90 ? "@sm_80" : ""));
+  const RandomBlock block(*bundle, 1, contexts, 2);
+  const RandomBlock shortBlock(*bundle, 1, {3}, 1);
+
+  auto wanted = [&](const std::string &name) {
+    return only.empty() || only.count(name) != 0 ||
+           only.count(name.substr(0, name.find(' '))) != 0;
+  };
+  std::vector<Mutant> mutants;
+  std::vector<std::string> missing;
+  size_t number = 0;
+  for (Mutant &mutant : makeMutants(text, compile.capability, missing))
+    if (wanted(mutant.name) && number++ % every == 0)
+      mutants.push_back(std::move(mutant));
+  if (list) {
+    for (const Mutant &mutant : mutants)
+      std::printf("%s\n", mutant.name.c_str());
+    return 0;
+  }
 
   auto start = std::chrono::steady_clock::now();
   auto kernel = SimKernel::compile(text, compile);
@@ -168,16 +220,6 @@ int main(int argc, char **argv) {
     right.push_back(std::move(found));
   }
 
-  auto wanted = [&](const std::string &name) {
-    return only.empty() || only.count(name) != 0 ||
-           only.count(name.substr(0, name.find(' '))) != 0;
-  };
-  std::vector<Mutant> mutants;
-  std::vector<std::string> missing;
-  size_t number = 0;
-  for (Mutant &mutant : makeMutants(text, compile.capability, missing))
-    if (wanted(mutant.name) && number++ % every == 0)
-      mutants.push_back(std::move(mutant));
   for (const std::string &line : missing)
     std::printf("%s\n", line.c_str());
   std::set<std::string> unseen;
@@ -200,9 +242,14 @@ int main(int argc, char **argv) {
       std::fflush(stdout);
       pid_t child = ::fork();
       if (child == 0) {
-        ::alarm(300);
+        // Of the processor, since others may use it, too; and of the clock,
+        // lest a mutant sleep for good.
+        const struct rlimit limit = {300, 310};
+        ::setrlimit(RLIMIT_CPU, &limit);
+        ::alarm(3600);
         std::string note;
-        int outcome = judge(mutants[next], block, compile, right, note);
+        int outcome =
+            judge(mutants[next], block, shortBlock, compile, right, note);
         note = note.substr(0, 4000);
         if (::write(ends[1], note.data(), note.size()) < 0)
           outcome = 1;
@@ -222,9 +269,12 @@ int main(int argc, char **argv) {
     std::string note(buffer, size_t(std::max<ssize_t>(got, 0)));
     const Mutant &mutant = mutants[at->second.index];
     running.erase(at);
-    const int outcome = WIFEXITED(status)             ? WEXITSTATUS(status)
-                        : WTERMSIG(status) == SIGALRM ? TimedOut
-                                                      : Changed;
+    const bool late = WIFSIGNALED(status) && (WTERMSIG(status) == SIGALRM ||
+                                              WTERMSIG(status) == SIGXCPU ||
+                                              WTERMSIG(status) == SIGKILL);
+    const int outcome = WIFEXITED(status) ? WEXITSTATUS(status)
+                        : late            ? TimedOut
+                                          : Changed;
     if (!WIFEXITED(status))
       note = "killed by signal " + std::to_string(WTERMSIG(status));
     ++counts[outcome];

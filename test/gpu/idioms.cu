@@ -65,11 +65,6 @@ static __device__ void ldmatrix(const u32 *in, u32 *out, u8 *shared, int id) {
   out[kOutLdmatrix + id * 2 + 1] = high;
 }
 
-static __device__ void redux(const u32 *in, u32 *out, int id) {
-  out[kOutRedux + id * 2] = warpMaxBits(in[kInWords + id]);
-  out[kOutRedux + id * 2 + 1] = warpMinBits(in[kInWords + id]);
-}
-
 static __device__ void put4(u32 *out, uint4 v) {
   out[0] = v.x;
   out[1] = v.y;
@@ -134,7 +129,8 @@ static __device__ void barrier(const u32 *in, u32 *out, u8 *workspace, int id) {
   int *const words = reinterpret_cast<int *>(workspace + 16384);
   u32 sum = 0;
   for (int round = 0; round < 4; ++round) {
-    atStage(round);
+    atPhase(round);
+    atStage(0);
     if (threadIdx.x == 0)
       words[blockIdx.x] = int(in[kInWords + round * kCtas + blockIdx.x]);
     GridBarrier::arriveAndWait(reinterpret_cast<u32 *>(workspace));
@@ -267,7 +263,6 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   mma(in + kInUnit, in + kInUnitSums, out + kOutMmaUnit, id);
   mma(in + kInEdge, in + kInEdgeSums, out + kOutMmaEdge, id);
   ldmatrix(in, out, shared + 2048, id);
-  redux(in, out, id);
   constants(in, out, id);
   others(in, out, p.workspace, id);
   counter(in, out, p.workspace, id);

@@ -104,6 +104,7 @@ void StageEmitter::emitTileWaits(StageOp stage) {
           counterAddress(wait.getCounters(), wait.getMap(), tile);
       emitOwnTiles(ownTiles(&op), /*byThread=*/false);
       os << "    static_cast<void>(steps);\n"
+         << "    mega::atTile(tile);\n"
          << "    mega::u32 *const counter = " << address << ";\n"
          << "    if (counter != last)\n      mega::Counter::wait(counter, "
          << wait.getTarget() << ");\n    last = counter;\n  }\n  }\n";

@@ -112,7 +112,7 @@ private:
   /// A stage: which kind, which of its instances, in which phase.
   struct Entry {
     size_t kind, instance;
-    int64_t phase;
+    int64_t phase, number; ///< the stage's number in its phase
     std::string comment;
   };
 
@@ -157,11 +157,11 @@ private:
 LogicalResult StageList::add(PhaseOp phase, EmittedKernel &result) {
   int64_t weightBytes = 0;
   auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
-  for (StageOp stage : stages) {
+  for (auto [number, stage] : llvm::enumerate(stages)) {
     PhaseArguments arguments;
     std::string body, prefetch;
     llvm::raw_string_ostream os(body), prefetchOs(prefetch);
-    if (stage == stages.front())
+    if (number == 0)
       for (ResetOp reset : phase.getBody().getOps<ResetOp>()) {
         auto counters = reset.getCounters().getDefiningOp<CountersOp>();
         os << "  if (blockIdx.x == 0)\n    for (int i = threadIdx.x; i < "
@@ -193,7 +193,7 @@ LogicalResult StageList::add(PhaseOp phase, EmittedKernel &result) {
                        prefetch,
                        {}});
     entries.push_back({kind, kinds[kind].instances.size(),
-                       int64_t(phase.getIndex()), comment});
+                       int64_t(phase.getIndex()), int64_t(number), comment});
     kinds[kind].instances.push_back(std::move(arguments));
   }
   result.phaseBytes.push_back(weightBytes);
@@ -249,7 +249,7 @@ void StageList::emitSchedule(llvm::raw_ostream &os) const {
         "A grid\n/// barrier stands between phases, for the reasons given.\n"
      << "struct __align__(16) Stage {\n"
      << "  int kind, arguments; ///< number, byte offset in shared memory\n"
-     << "  int phase;\n};\n"
+     << "  int phase, number;   ///< which stage of which phase\n};\n"
      << "__device__ const Stage kStages[] = {\n";
   auto entry = entries.begin();
   for (Operation &op : KernelOp(model.getKernel()).getBody().front()) {
@@ -264,7 +264,8 @@ void StageList::emitSchedule(llvm::raw_ostream &os) const {
       os << "    {" << entry->kind << ", "
          << argumentOffset(entry->kind) +
                 int64_t(entry->instance) * argumentBytes(kinds[entry->kind])
-         << ", " << entry->phase << "}, // " << entry->comment << "\n";
+         << ", " << entry->phase << ", " << entry->number << "}, // "
+         << entry->comment << "\n";
   }
   os << "};\nstatic_assert(sizeof(kStages) == " << entries.size() * kEntryBytes
      << " && sizeof(Params) == " << parameterBytes()
@@ -293,7 +294,8 @@ void StageList::emitLoop(const EmitterOptions &options,
   os << "  const auto *const stages = reinterpret_cast<const Stage *>(shared + "
      << stageOffset() << ");\n  mega::u32 bursts = 0;\n"
      << "#pragma unroll 1\n  for (int stage = 0; stage < " << entries.size()
-     << "; ++stage) {\n    mega::atStage(stage);\n";
+     << "; ++stage) {\n    mega::atPhase(stages[stage].phase);\n    "
+        "mega::atStage(stages[stage].number);\n";
   stamp("Begin", "if (stage == 0 || stages[stage - 1].phase != "
                  "stages[stage].phase)\n      ");
   os << "    const int arguments = stages[stage].arguments;\n"

@@ -157,7 +157,7 @@ Machine::Copy Machine::startCopy(void *to, const void *from, uint32_t bytes,
     Clock past = current->known;
     past.addExtra(current->key, current->time);
     Finding finding;
-    const Place place = {codeOf(code), current->phase};
+    const Place place = {codeOf(code), current->stage};
     const Accessor by = {copy.agent, copy.time,           past,
                          place,      sees ? sees : &past, unsigned(shape.ctas)};
     if (source >= arena.constantBytes() &&

@@ -22,8 +22,6 @@ static const char *nameOf(WarpOp op) {
     return "a shuffle";
   case WarpOp::Ballot:
     return "a vote";
-  case WarpOp::Reduce:
-    return "a reduction";
   case WarpOp::Mma:
     return "mma";
   case WarpOp::Ldmatrix:
@@ -142,46 +140,6 @@ uint32_t Machine::ballot(uint32_t mask, bool value, const void *code) {
     slot.out = votes;
   release(warp);
   return own.out;
-}
-
-uint32_t Machine::reduce(uint32_t mask, uint32_t value, ReduceOp op,
-                         const void *code) {
-  Warp &warp = warpOf(current->key);
-  Slot &own = warp.slots[current->key.lane()];
-  own.value = value;
-  if (!gather(WarpOp::Reduce, unsigned(op), mask, code))
-    return own.out;
-  uint32_t result = value;
-  for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-    const unsigned lane = __builtin_ctz(rest);
-    if (lane == current->key.lane())
-      continue;
-    const uint32_t other = warp.slots[lane].value;
-    switch (op) {
-    case ReduceOp::Add:
-      result += other;
-      break;
-    case ReduceOp::Min:
-      result = std::min(result, other);
-      break;
-    case ReduceOp::Max:
-      result = std::max(result, other);
-      break;
-    case ReduceOp::And:
-      result &= other;
-      break;
-    case ReduceOp::Or:
-      result |= other;
-      break;
-    case ReduceOp::Xor:
-      result ^= other;
-      break;
-    }
-  }
-  for (Slot &slot : warp.slots)
-    slot.out = result;
-  release(warp);
-  return result;
 }
 
 static float widen(uint32_t bits) {

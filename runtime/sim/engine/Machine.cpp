@@ -161,7 +161,7 @@ void Machine::report(SimReport::Kind kind, const void *code,
                      std::string message) {
   Finding finding;
   finding.kind = kind;
-  finding.now = {current->key, {code ? codeOf(code) : 0, current->phase}, ""};
+  finding.now = {current->key, {code ? codeOf(code) : 0, current->stage}, ""};
   finding.message = std::move(message);
   report(std::move(finding));
 }
@@ -178,7 +178,7 @@ void Machine::read(const void *address, uint32_t bytes, LoadKind kind,
   Finding finding;
   if (offset < arena.constantBytes() || offset + bytes > arena.size()) {
     finding.kind = SimReport::Kind::OutOfBounds;
-    finding.now = {current->key, {codeOf(code), current->phase}, "read"};
+    finding.now = {current->key, {codeOf(code), current->stage}, "read"};
     finding.hasAddress = true;
     finding.offset = offset;
     finding.bytes = bytes;
@@ -204,7 +204,7 @@ void Machine::write(void *address, uint32_t bytes, const void *code) {
   Finding finding;
   if (offset < arena.constantBytes()) {
     finding.kind = SimReport::Kind::OutOfBounds;
-    finding.now = {current->key, {codeOf(code), current->phase}, "write"};
+    finding.now = {current->key, {codeOf(code), current->stage}, "write"};
     finding.hasAddress = true;
     finding.offset = offset;
     finding.bytes = bytes;
@@ -249,6 +249,10 @@ static void apiSpin(const void *address, unsigned bytes,
                     unsigned long long target) {
   active->spin(address, bytes, seen, what, until, target, CODE);
 }
+static void apiWaited(const void *address, unsigned bytes, Until until,
+                      unsigned long long target) {
+  active->waited(address, bytes, until, target, CODE);
+}
 static void apiFence(Order order, Scope scope) { active->fence(order, scope); }
 static void apiBarrier(unsigned id, unsigned count, bool wait) {
   active->barrier(id, count, wait, CODE);
@@ -267,9 +271,6 @@ static void apiMma(float *d, const unsigned *a, const unsigned *b) {
 static void apiLdmatrix(unsigned *out, const void *row, unsigned matrices,
                         bool transposed) {
   active->ldmatrix(out, row, matrices, transposed, CODE);
-}
-static unsigned apiReduce(unsigned mask, unsigned value, ReduceOp op) {
-  return active->reduce(mask, value, op, CODE);
 }
 static void apiMbarrierInit(void *barrier, unsigned count) {
   active->mbarrierInit(barrier, count, CODE);
@@ -291,19 +292,21 @@ static void apiCopyAsync(void *to, const void *from, unsigned bytes) {
 }
 static void apiCommitGroup() { active->commitGroup(); }
 static void apiWaitGroup(unsigned pending) { active->waitGroup(pending); }
-static void apiAtStage(int phase) { active->atStage(phase); }
+static void apiAtPhase(int phase) { active->atPhase(phase); }
+static void apiAtStage(int stage) { active->atStage(stage); }
 static void apiAtTile(int tile) { active->atTile(tile); }
 
 const mega::sim::Api &megalith::sim::engineApi() {
   static const mega::sim::Api api = {
       apiRead,           apiReadAt,       apiWriteAt,
-      apiAtomic,         apiSpin,         apiFence,
-      apiBarrier,        apiSyncWarp,     apiShuffle,
-      apiBallot,         apiMma,          apiLdmatrix,
-      apiReduce,         apiMbarrierInit, apiFenceMbarrierInit,
+      apiAtomic,         apiSpin,         apiWaited,
+      apiFence,          apiBarrier,      apiSyncWarp,
+      apiShuffle,        apiBallot,       apiMma,
+      apiLdmatrix,       apiMbarrierInit, apiFenceMbarrierInit,
       apiMbarrierArrive, apiMbarrierWait, apiBulkCopy,
       apiFenceProxy,     apiCopyAsync,    apiCommitGroup,
-      apiWaitGroup,      apiAtStage,      apiAtTile,
+      apiWaitGroup,      apiAtPhase,      apiAtStage,
+      apiAtTile,
   };
   return api;
 }

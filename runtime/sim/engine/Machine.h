@@ -28,7 +28,6 @@ namespace megalith::sim {
 using mega::sim::AtomicOp;
 using mega::sim::LoadKind;
 using mega::sim::Order;
-using mega::sim::ReduceOp;
 using mega::sim::Registers;
 using mega::sim::Scope;
 using mega::sim::ShuffleKind;
@@ -41,18 +40,11 @@ struct Program {
   /// Subtracted from code addresses; what remains fits 24 bits.
   uintptr_t codeBase;
   bool races;
+  StageTable stages;
 };
 
 /// A warp instruction that lanes execute together.
-enum class WarpOp : uint8_t {
-  None,
-  Sync,
-  Shuffle,
-  Ballot,
-  Reduce,
-  Mma,
-  Ldmatrix
-};
+enum class WarpOp : uint8_t { None, Sync, Shuffle, Ballot, Mma, Ldmatrix };
 
 /// See the file's comment. One machine runs at a time in a process.
 class Machine {
@@ -75,13 +67,14 @@ public:
                   uint64_t compare, Order order, Scope scope, const void *code);
   void spin(const void *address, uint32_t bytes, uint64_t seen,
             const char *what, Until until, uint64_t target, const void *code);
+  void waited(const void *address, uint32_t bytes, Until until, uint64_t target,
+              const void *code);
   void fence(Order order, Scope scope);
   void barrier(unsigned id, unsigned count, bool wait, const void *code);
   void syncWarp(uint32_t mask, const void *code);
   uint32_t shuffle(ShuffleKind kind, uint32_t mask, uint32_t value,
                    uint32_t operand, uint32_t width, const void *code);
   uint32_t ballot(uint32_t mask, bool value, const void *code);
-  uint32_t reduce(uint32_t mask, uint32_t value, ReduceOp op, const void *code);
   void mma16816(float *d, const uint32_t *a, const uint32_t *b,
                 const void *code);
   void ldmatrix(uint32_t *out, const void *row, unsigned matrices,
@@ -96,8 +89,12 @@ public:
   void copyAsync(void *to, const void *from, uint32_t bytes, const void *code);
   void commitGroup();
   void waitGroup(uint32_t pending);
-  void atStage(int phase) {
-    current->phase = uint32_t(phase);
+  void atPhase(int phase) {
+    current->firstStage = program.stages.firstStage(uint32_t(phase));
+    atStage(0);
+  }
+  void atStage(int stage) {
+    current->stage = current->firstStage + uint32_t(stage);
     current->tile = -1;
   }
   void atTile(int tile) { current->tile = tile; }
@@ -116,7 +113,8 @@ private:
     void *stack = nullptr;
     ThreadKey key;
     State state = State::Runnable;
-    uint32_t phase = noPhase;
+    uint32_t stage = noStage;
+    uint32_t firstStage = 0; ///< of its phase
     int tile = -1;
     uint32_t time = 1;
     Clock known;
@@ -188,6 +186,14 @@ private:
     Clock narrow;   ///< to the threads of `narrowCta`
     unsigned narrowCta = 0;
   };
+  /// A wait that ended.
+  struct EndedWait {
+    ThreadKey thread;
+    uint32_t time;
+    Place place;
+    Until until;
+    uint64_t target;
+  };
   /// A location of atomics. Checked runs keep every version of a launch: a read
   /// may return an old one, as on the hardware, so a thread that waits meets
   /// each in turn and learns no more than it must.
@@ -196,6 +202,8 @@ private:
     std::vector<Version> versions;
     size_t lastStore = 0; ///< version that a store left, no read-modify-write
     std::vector<uint32_t> waiters; ///< thread indices
+    /// Those that no change known to follow them has come after.
+    std::vector<EndedWait> ended;
   };
 
   static void threadMain();
@@ -214,7 +222,7 @@ private:
   }
   Accessor accessor(const void *code) const {
     return {current->key, current->time, current->known,
-            Place{codeOf(code), current->phase}};
+            Place{codeOf(code), current->stage}};
   }
 
   void resume(ThreadKey key);
@@ -244,6 +252,10 @@ private:
   /// variable: legal, but one of them is lost.
   void checkLost(const Variable &at, uint64_t offset, AtomicOp op,
                  const void *code);
+  /// Reports a change that takes back what a wait, not known to be over, is
+  /// for: that wait may miss it, and then never ends.
+  void checkTakenBack(Variable &at, uint64_t offset, uint64_t after,
+                      AtomicOp op, const void *code);
   Mbarrier &mbarrier(const void *address, AtomicOp op, const void *code);
   /// Checks a copy and its accesses, and fills its target with poison. `sees`
   /// is what of the past the copy sees; null for the current thread's own.

@@ -33,23 +33,23 @@ void Shadow::clear() {
   freeLists.clear();
 }
 
-/// A phase in a byte: mod 255, with 255 for none.
-static uint32_t packPhase(uint32_t phase) {
-  return phase == noPhase ? 255 : phase % 255;
+/// A stage in a byte: mod 255, with 255 for none.
+static uint32_t packStage(uint32_t stage) {
+  return stage == noStage ? 255 : stage % 255;
 }
 
-/// The phase closest to `near` that `packed` may stand for.
-static uint32_t unpackPhase(uint32_t packed, uint32_t near) {
+/// The stage closest to `near` that `packed` may stand for.
+static uint32_t unpackStage(uint32_t packed, uint32_t near) {
   if (packed == 255)
-    return noPhase;
-  if (near == noPhase)
+    return noStage;
+  if (near == noStage)
     return packed;
-  uint32_t phase = near / 255 * 255 + packed;
-  if (phase > near + 127 && phase >= 255)
-    phase -= 255;
-  else if (phase + 127 < near)
-    phase += 255;
-  return phase;
+  uint32_t stage = near / 255 * 255 + packed;
+  if (stage > near + 127 && stage >= 255)
+    stage -= 255;
+  else if (stage + 127 < near)
+    stage += 255;
+  return stage;
 }
 
 Shadow::Stamp Shadow::stampOf(AccessKind kind, const Accessor &by) {
@@ -59,7 +59,7 @@ Shadow::Stamp Shadow::stampOf(AccessKind kind, const Accessor &by) {
   if (kind == AccessKind::Constant)
     flags |= constantFlag;
   return {flags | by.key.word, by.time,
-          (by.place.code & 0xffffff) | packPhase(by.place.phase) << 24};
+          (by.place.code & 0xffffff) | packStage(by.place.stage) << 24};
 }
 
 bool Shadow::ordered(const Stamp &stamp, const Accessor &by) {
@@ -90,7 +90,7 @@ void Shadow::addEarlier(Finding &finding, const char *what,
   finding.hasEarlier = true;
   finding.earlier = {ThreadKey(stamp.who & keyMask),
                      {stamp.place & 0xffffff,
-                      unpackPhase(stamp.place >> 24, finding.now.place.phase)},
+                      unpackStage(stamp.place >> 24, finding.now.place.stage)},
                      what};
 }
 

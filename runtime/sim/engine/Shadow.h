@@ -53,7 +53,7 @@ private:
   /// An access, packed. `who` is 0 for none, else flags and the key.
   struct Stamp {
     uint32_t who = 0, time = 0;
-    uint32_t place = 0; ///< code offset; the top byte says the phase mod 255
+    uint32_t place = 0; ///< code offset; the top byte says the stage mod 255
   };
   /// `read.who` with ListFlag: read.time is an index into `lists`.
   struct Cell {

@@ -167,7 +167,7 @@ void Machine::checkLost(const Variable &at, uint64_t offset, AtomicOp op,
     Finding finding;
     finding.kind = SimReport::Kind::Race;
     finding.now = {current->key,
-                   {codeOf(code), current->phase},
+                   {codeOf(code), current->stage},
                    store ? "atomic store" : "atomic update"};
     finding.hasEarlier = true;
     finding.earlier = {earlier.writer, earlier.place,
@@ -175,6 +175,71 @@ void Machine::checkLost(const Variable &at, uint64_t offset, AtomicOp op,
     finding.hasAddress = true;
     finding.offset = offset;
     finding.bytes = at.bytes;
+    report(std::move(finding));
+    return;
+  }
+}
+
+/// Whether `value` ends a wait.
+static bool ends(uint64_t value, Until until, uint64_t target) {
+  switch (until) {
+  case Until::BitSet:
+    return value >> target & 1;
+  case Until::BitClear:
+    return !(value >> target & 1);
+  case Until::AtLeast:
+    return value >= target;
+  }
+  return false;
+}
+
+void Machine::checkTakenBack(Variable &at, uint64_t offset, uint64_t after,
+                             AtomicOp op, const void *code) {
+  for (size_t i = at.ended.size(); i-- > 0;) {
+    const EndedWait wait = at.ended[i];
+    if (ends(after, wait.until, wait.target))
+      continue;
+    const bool known = wait.thread == current->key ||
+                       current->known.covers(wait.thread, wait.time);
+    at.ended.erase(at.ended.begin() + long(i));
+    if (known)
+      continue;
+    Finding finding;
+    finding.kind = SimReport::Kind::Race;
+    finding.now = {current->key,
+                   {codeOf(code), current->stage},
+                   op == AtomicOp::Store ? "atomic store" : "atomic update"};
+    finding.hasEarlier = true;
+    finding.earlier = {wait.thread, wait.place, "wait"};
+    finding.hasAddress = true;
+    finding.offset = offset;
+    finding.bytes = at.bytes;
+    report(std::move(finding));
+  }
+}
+
+void Machine::waited(const void *address, uint32_t bytes, Until until,
+                     uint64_t target, const void *code) {
+  if (!shadow)
+    return;
+  const uint64_t offset = offsetOf(address);
+  Variable &at = variable(offset, bytes);
+  const Place place = {codeOf(code), current->stage};
+  at.ended.push_back({current->key, current->time, place, until, target});
+  // What came already, in this schedule, the wait could have met instead.
+  for (size_t i = current->metVersion + 1; i < at.versions.size(); ++i) {
+    const Version &later = at.versions[i];
+    if (ends(later.value, until, target))
+      continue;
+    Finding finding;
+    finding.kind = SimReport::Kind::Race;
+    finding.now = {current->key, place, "wait"};
+    finding.hasEarlier = true;
+    finding.earlier = {later.writer, later.place,
+                       i == at.lastStore ? "atomic store" : "atomic update"};
+    finding.hasAddress = true;
+    finding.offset = offset;
+    finding.bytes = bytes;
     report(std::move(finding));
     return;
   }
@@ -190,7 +255,7 @@ void Machine::append(Variable &at, uint64_t offset, uint64_t value, AtomicOp op,
   next.value = value;
   next.writer = current->key;
   next.time = current->time;
-  next.place = {codeOf(code), current->phase};
+  next.place = {codeOf(code), current->stage};
   if (op == AtomicOp::Store)
     at.lastStore = at.versions.size();
   Clock gives = current->fenced;
@@ -224,7 +289,7 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
       !arena.find(offset)) {
     Finding finding;
     finding.kind = SimReport::Kind::OutOfBounds;
-    finding.now = {current->key, {codeOf(code), current->phase}, "atomic"};
+    finding.now = {current->key, {codeOf(code), current->stage}, "atomic"};
     finding.hasAddress = true;
     finding.offset = offset;
     finding.bytes = bytes;
@@ -294,8 +359,10 @@ uint64_t Machine::atomic(AtomicOp op, void *address, uint32_t bytes,
   std::memcpy(address, &after, bytes);
   if (bytes < 8)
     after &= (uint64_t(1) << 8 * bytes) - 1;
-  if (shadow)
+  if (shadow) {
+    checkTakenBack(at, offset, after, op, code);
     append(at, offset, after, op, order, scope, code);
+  }
   std::vector<uint32_t> waiters = std::move(at.waiters);
   at.waiters.clear();
   for (uint32_t index : waiters)
@@ -419,7 +486,7 @@ void Machine::reportDeadlock() {
   for (const Thread &waiter : threads) {
     std::string wait = describeWait(waiter);
     if (waiter.state != State::Done)
-      wait += fmt::format("\n{} {}", waiter.waitCode, waiter.phase);
+      wait += fmt::format("\n{} {}", waiter.waitCode, waiter.stage);
     auto at = std::find_if(groups.begin(), groups.end(),
                            [&](auto &group) { return group.first == wait; });
     if (at == groups.end())
@@ -434,7 +501,10 @@ void Machine::reportDeadlock() {
     Finding finding;
     finding.kind = SimReport::Kind::Deadlock;
     finding.now = {
-        group.first->key, {group.first->waitCode, group.first->phase}, ""};
+        group.first->key, {group.first->waitCode, group.first->stage}, ""};
+    finding.hasAddress = group.first->state == State::Spin;
+    finding.offset = group.first->waitOffset;
+    finding.bytes = group.first->waitBytes;
     const bool done = group.first->state == State::Done;
     finding.message = fmt::format(
         "{} thread{} of {} {}", group.count, group.count == 1 ? "" : "s",

@@ -191,7 +191,7 @@ SimKernel::Impl::Impl(const std::string &source,
   fs::path cache = cacheDirectory(options);
   fs::path folder = cache / contentHash(content);
   library = (folder / "kernel.so").string();
-  if (!fs::exists(library)) {
+  auto build = [&] {
     fs::path building =
         cache / fmt::format("{}.{}", folder.filename().string(), ::getpid());
     fs::create_directories(building);
@@ -206,9 +206,17 @@ SimKernel::Impl::Impl(const std::string &source,
     fs::rename(building, folder, taken);
     if (taken) // by another process, with the same content
       fs::remove_all(building, taken);
-  }
-
+  };
+  const bool kept = fs::exists(library);
+  if (!kept)
+    build();
   handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle && kept) {
+    // Torn, by a full disk or a machine that stopped.
+    fs::remove_all(folder);
+    build();
+    handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (!handle)
     fail(MEGALITH_IO_ERROR, "cannot load {}: {}", quote(library), ::dlerror());
   auto symbol = [&](const char *name) {
@@ -222,6 +230,9 @@ SimKernel::Impl::Impl(const std::string &source,
   program.entry = reinterpret_cast<void (*)(const void *)>(entry);
   program.registers = static_cast<Registers *>(symbol("mega_sim_registers"));
   program.races = options.races;
+  for (const std::vector<std::string> &stages : this->text.phases)
+    program.stages.firstStages.push_back(program.stages.firstStages.back() +
+                                         uint32_t(stages.size()));
   parameterBytes = *static_cast<const unsigned long long *>(
       symbol("mega_sim_parameter_bytes"));
   Dl_info info;

@@ -4,6 +4,7 @@
 
 #include "Error.h"
 
+#include <algorithm>
 #include <cctype>
 #include <regex>
 #include <sstream>
@@ -97,9 +98,10 @@ static void readEntry(KernelText &kernel, const std::string &text) {
   kernel.parameter = match[2];
 }
 
-/// The schedule's table names every phase in order.
+/// The schedule's table has a row for every stage, in order: {..., phase, number
+/// in the phase}, // name.
 static void readPhases(KernelText &kernel) {
-  static const std::regex row(R"(\s*\{[^}]*\}, // (.*))");
+  static const std::regex row(R"(\s*\{[^}]*, (\d+), \d+\}, // (.*))");
   std::smatch match;
   bool inTable = false;
   for (const std::string &line : kernel.lines) {
@@ -107,8 +109,34 @@ static void readPhases(KernelText &kernel) {
       inTable = true;
     else if (inTable && startsWith(line, "};"))
       return;
-    else if (inTable && std::regex_match(line, match, row))
-      kernel.phases.push_back(match[1]);
+    else if (inTable && std::regex_match(line, match, row)) {
+      size_t phase = std::stoull(match[1]);
+      if (phase > kernel.phases.size())
+        fail(MEGALITH_BAD_FORMAT, "kernel text's phases are not in order");
+      kernel.phases.resize(std::max(kernel.phases.size(), phase + 1));
+      kernel.phases[phase].push_back(match[2]);
+    }
+  }
+}
+
+/// Tables of arguments name the counters among them by what they order.
+static void readCounters(KernelText &kernel) {
+  static const std::regex row(R"(\s*(\d+), // (.* -> .*))");
+  std::smatch match;
+  bool inTable = false;
+  for (const std::string &line : kernel.lines) {
+    if (line.find(" kArguments") != std::string::npos &&
+        line.find("[] = {") != std::string::npos)
+      inTable = true;
+    else if (startsWith(line, "};"))
+      inTable = false;
+    else if (inTable && line.find(" -> ") != std::string::npos &&
+             std::regex_match(line, match, row)) {
+      std::string &names = kernel.counters[std::stoull(match[1])];
+      if ((" or " + names + " or ").find(" or " + match[2].str() + " or ") ==
+          std::string::npos)
+        names += (names.empty() ? "" : " or ") + match[2].str();
+    }
   }
 }
 
@@ -120,5 +148,6 @@ KernelText megalith::sim::readKernelText(const std::string &text) {
   readIdioms(kernel);
   readEntry(kernel, text);
   readPhases(kernel);
+  readCounters(kernel);
   return kernel;
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
 /// What the simulator must know of emitted text: which idioms it embeds and
-/// with which instructions, its entry point, its phases. Nothing is changed.
+/// with which instructions, its entry point, its phases and counters. Nothing
+/// is changed.
 
 #ifndef MEGA_SIM_HOST_KERNELTEXT_H
 #define MEGA_SIM_HOST_KERNELTEXT_H
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -27,7 +30,10 @@ struct KernelText {
   /// The __global__ function, and its parameter's type.
   std::string entry, parameter;
   /// By phase: its stages with their source locations, from comments.
-  std::vector<std::string> phases;
+  std::vector<std::vector<std::string>> phases;
+  /// The pairs of stages that counters at an offset of the workspace order,
+  /// from comments; " or " between those that take turns at it.
+  std::map<uint64_t, std::string> counters;
   std::vector<std::string> lines;
 };
 

@@ -13,6 +13,9 @@
 using namespace megalith;
 using namespace megalith::sim;
 
+/// Bytes from one counter of a set to the next, as in emitted text.
+static constexpr uint64_t counterStride = 128;
+
 namespace {
 /// A line of the kernel's text, and the function that it was inlined from.
 struct Frame {
@@ -88,7 +91,8 @@ static std::string trimmed(const std::string &line) {
 }
 
 static std::string describePlace(const Place &place, const Frames &frames,
-                                 const KernelText &text) {
+                                 const SimKernel::Impl &kernel) {
+  const KernelText &text = kernel.text;
   std::string words;
   auto at = frames.find(place.code);
   if (at != frames.end() && !at->second.empty()) {
@@ -106,12 +110,32 @@ static std::string describePlace(const Place &place, const Frames &frames,
                            shortName(frame.function), frame.line);
     }
   }
-  if (place.phase == noPhase)
+  if (place.stage == noStage)
     return words;
-  words += fmt::format("\n    phase {}", place.phase);
-  if (place.phase < text.phases.size())
-    words += ": " + text.phases[place.phase];
+  const StageTable &table = kernel.program.stages;
+  const uint32_t phase = table.phaseOf(place.stage);
+  const uint32_t stage = place.stage - table.firstStage(phase);
+  words += fmt::format("\n    phase {}", phase);
+  if (phase < text.phases.size() && text.phases[phase].size() > 1)
+    words += fmt::format(", stage {}", stage);
+  if (phase < text.phases.size())
+    words += ": " + text.phases[phase][stage];
   return words;
+}
+
+/// Which stages a counter orders, if the text says so.
+static std::string describeCounter(uint64_t offset, const KernelText &text,
+                                   const Arena &arena) {
+  const Region *region = arena.find(offset);
+  if (!region || region->kind != RegionKind::Workspace)
+    return "";
+  auto at = text.counters.upper_bound(offset - region->offset);
+  if (at == text.counters.begin())
+    return "";
+  --at;
+  return fmt::format("\n    counter {} of {}",
+                     (offset - region->offset - at->first) / counterStride,
+                     at->second);
 }
 
 static std::string describeThread(ThreadKey key, unsigned ctas) {
@@ -132,6 +156,11 @@ static std::string missingOrder(const Finding &finding, unsigned ctas) {
                ? "the copy's issuer is not ordered after that access, or no "
                  "fence.proxy.async stands between"
                : "no acquire and proxy fence by the copy's issuer";
+  if (finding.now.what == std::string("wait") ||
+      finding.earlier.what == std::string("wait"))
+    return "an order of the change after the wait, which may miss what the "
+           "change takes back, and then never ends: a reset that comes too "
+           "early, or a barrier too few";
   if (finding.now.what == std::string("atomic store") ||
       finding.earlier.what == std::string("atomic store"))
     return "an order between the store and the other change, of which one is "
@@ -151,7 +180,7 @@ static std::string describeFinding(const Finding &finding, const Frames &frames,
   auto access = [&](const AccessInfo &info) {
     return fmt::format("{} by {}{}", info.what,
                        describeThread(info.thread, ctas),
-                       describePlace(info.place, frames, kernel.text));
+                       describePlace(info.place, frames, kernel));
   };
   std::string where = finding.hasAddress
                           ? fmt::format("{} bytes at {}", finding.bytes,
@@ -159,9 +188,12 @@ static std::string describeFinding(const Finding &finding, const Frames &frames,
                           : "";
   // What is wrong may be in words already.
   if (!finding.message.empty())
-    return fmt::format("{}\n  {}{}", finding.message,
+    return fmt::format("{}\n  {}{}{}", finding.message,
                        describeThread(finding.now.thread, ctas),
-                       describePlace(finding.now.place, frames, kernel.text));
+                       describePlace(finding.now.place, frames, kernel),
+                       finding.hasAddress
+                           ? describeCounter(finding.offset, kernel.text, arena)
+                           : "");
   switch (finding.kind) {
   case SimReport::Kind::Race:
     return fmt::format("two accesses to {} have no order\n  {}\n  earlier {}\n"

@@ -23,6 +23,8 @@ struct Counter {
         mega_sim_api->spin(counter, 4, now, "counter", sim::Until::AtLeast,
                            target);
       }
+    if (threadIdx.x == 0)
+      mega_sim_api->waited(counter, 4, sim::Until::AtLeast, target);
     MEGA_SIM_SYNC(__syncthreads, "Counter::wait", 1);
   }
   static MEGA_SIM_INLINE void reset(u32 *counter) {

@@ -4,7 +4,9 @@
 
 namespace mega {
 
-MEGA_SIM_INLINE void atStage(int phase) { mega_sim_api->atStage(phase); }
+MEGA_SIM_INLINE void atPhase(int phase) { mega_sim_api->atPhase(phase); }
+
+MEGA_SIM_INLINE void atStage(int stage) { mega_sim_api->atStage(stage); }
 
 MEGA_SIM_INLINE void atTile(int tile) { mega_sim_api->atTile(tile); }
 

@@ -34,8 +34,6 @@ enum class AtomicOp : unsigned char {
   Or
 };
 
-enum class ReduceOp : unsigned char { Add, Min, Max, And, Or, Xor };
-
 /// What would end a thread's wait on a variable.
 enum class Until : unsigned char {
   BitSet,   ///< bit number `target` is set
@@ -70,6 +68,10 @@ struct Api {
   /// say what would end the loop that calls it.
   void (*spin)(const void *address, unsigned bytes, unsigned long long seen,
                const char *what, Until until, unsigned long long target);
+  /// The loop is over, because of the value that was read last: a change that
+  /// takes it back must come after.
+  void (*waited)(const void *address, unsigned bytes, Until until,
+                 unsigned long long target);
   void (*fence)(Order order, Scope scope);
   /// CTA barrier `id` for `count` threads; 0 means all of the CTA.
   void (*barrier)(unsigned id, unsigned count, bool wait);
@@ -80,8 +82,6 @@ struct Api {
   void (*mma16816)(float *d, const unsigned *a, const unsigned *b);
   void (*ldmatrix)(unsigned *out, const void *row, unsigned matrices,
                    bool transposed);
-  /// redux.sync on 32-bit words, unsigned.
-  unsigned (*reduce)(unsigned mask, unsigned value, ReduceOp op);
   /// An mbarrier in shared memory that `count` arrivals complete.
   void (*mbarrierInit)(void *barrier, unsigned count);
   /// fence.mbarrier_init: shows them to asynchronous copies.
@@ -102,7 +102,8 @@ struct Api {
   /// cp.async.wait_group: returns once all but `pending` groups are complete.
   void (*waitGroup)(unsigned pending);
   /// Where the thread stands, for reports; tile -1 for none.
-  void (*atStage)(int phase);
+  void (*atPhase)(int phase);
+  void (*atStage)(int stage);
   void (*atTile)(int tile);
 };
 
