@@ -430,6 +430,16 @@ std::vector<Section> makeSections() {
              [=](auto &in, size_t i) {
                return (pair(in, i) & 0xffff0000) | pair(in, i) >> 16;
              })},
+      {"Divide", values * 2, Match::Bits, 0,
+       words(values * 2,
+             [=, tiny = run("Tiny")](auto &in, size_t i) {
+               const uint32_t at = uint32_t(i / 2), n = pair(in, at);
+               const uint32_t d = tiny(in, at) % 1000 + 1;
+               const uint32_t limit = std::min(d << 20, 0x7fffffffu) - 1;
+               if (i % 2 == 0)
+                 return n % limit / d;
+               return (n % (limit / d) * d + d * (at % 2) - at % 2) / d;
+             })},
       {"MmaWhole", threads * 4, Match::Value, 0, mma("Whole")},
       // Sixteen products and a sum of at most 1 each. The tensor core keeps at
       // least 23 bits below the largest and cuts off the rest: 17 * 2^-19 at

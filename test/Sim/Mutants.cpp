@@ -401,15 +401,15 @@ std::vector<Mutant> makeMutants(const std::string &text, int capability,
   c.tile("release-early", "quant_gemv", "if (--units == 0) {",
          "if (--units, sum.x == 0 && sum.y == 0) {");
   // Who does what.
-  const std::string end = "int(total * (part + 1) / parts)";
+  const std::string end = "int(divide(total * (part + 1), parts))";
   const std::string longEnd = "int(u32(total) * u64(part + 1) / u32(parts))";
   const std::string longBegin = "int(u32(total) * u64(part) / u32(parts))";
   for (const char *change : {" + 1", " - 1"}) {
     c.tile("share-end", "share", end, end + change);
     c.tile("share-end", "share", longEnd, longEnd + change);
   }
-  c.tile("share-begin", "share", "int(total * part / parts)",
-         "int(total * part / parts) + 1");
+  c.tile("share-begin", "share", "int(divide(total * part, parts))",
+         "int(divide(total * part, parts)) + 1");
   c.tile("share-begin", "share", longBegin, longBegin + " + 1");
   c.tile("owner", "share", "(index + 1) * parts - 1) / total",
          "(index + 1) * parts) / total");

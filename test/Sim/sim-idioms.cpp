@@ -48,9 +48,9 @@ template <typename T> static T take(Result<T> result) {
 }
 
 /// As the emitter orders them.
-static const char *const idiomFiles[] = {"bf16",         "memory",   "mma",
-                                         "grid_barrier", "stamp",    "place",
-                                         "counter",      "unit_ring"};
+static const char *const idiomFiles[] = {"bf16",  "divide",       "memory",
+                                         "mma",   "grid_barrier", "stamp",
+                                         "place", "counter",      "unit_ring"};
 
 static std::string kernelText() {
   std::string text = "#ifndef MEGA_HOST_IDIOMS\n";

@@ -40,6 +40,17 @@ static __device__ void bf16(const u32 *in, u32 *out, int id) {
   }
 }
 
+/// Quotients below 2^20, and those of multiples and their neighbours.
+static __device__ void division(const u32 *in, u32 *out, int id) {
+  for (int i = id; i < kValues; i += kAll) {
+    const u32 n = in[kInPairs + i], d = in[kInTiny + i] % 1000 + 1;
+    const u32 limit = min(d << 20, 0xffffffffu / 2) - 1;
+    out[kOutDivide + i * 2] = divide(n % limit, d);
+    out[kOutDivide + i * 2 + 1] =
+        divide(n % (limit / d) * d + d * (i % 2) - i % 2, d);
+  }
+}
+
 /// One mma a warp: a lane's words are its fragments.
 static __device__ void mma(const u32 *matrix, const u32 *sums, u32 *out,
                            int id) {
@@ -259,6 +270,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   ring.init(shared);
   __syncthreads();
   bf16(in, out, id);
+  division(in, out, id);
   mma(in + kInWhole, in + kInWholeSums, out + kOutMmaWhole, id);
   mma(in + kInUnit, in + kInUnitSums, out + kOutMmaUnit, id);
   mma(in + kInEdge, in + kInEdgeSums, out + kOutMmaEdge, id);

@@ -374,6 +374,32 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
   os << "        });\n";
 }
 
+void StageEmitter::emitDenseRows(LinearOp op) {
+  std::string name = fresh("rows");
+  denseRows[op] = {name, /*asked=*/false};
+  // The last CTAs have the shortest runs of units: give them rows first.
+  os << "  mega::DenseRows<" << typeOf(op.getX()).getNumElements() << ", "
+     << model.threads() << "> " << name << "(mega::share("
+     << typeOf(op.getResult()).getNumElements()
+     << ", gridDim.x - 1 - blockIdx.x, gridDim.x),\n"
+     << "      reinterpret_cast<const mega::u16 *>("
+     << weightAddress(op.getWeight()) << "));\n";
+}
+
+std::string StageEmitter::askBehind(Value value) {
+  std::string text;
+  for (auto &[op, rows] : denseRows)
+    if (!rows.asked && cast<LinearOp>(op).getX() == value) {
+      text += rows.name + ".ask(); ";
+      rows.asked = true;
+    }
+  if (streamedFor == value && lateStores.empty()) {
+    text += stream + ".fill(ring, " + unit + "); ";
+    streamedFor = nullptr;
+  }
+  return text;
+}
+
 void StageEmitter::emitDenseLinear(LinearOp op) {
   int64_t inputs = typeOf(op.getX()).getNumElements();
   int64_t outputs = typeOf(op.getResult()).getNumElements();
@@ -385,13 +411,13 @@ void StageEmitter::emitDenseLinear(LinearOp op) {
   int64_t warps = model.threads() / 32;
   std::string scratch =
       declareScratch("mega::DenseScratch<" + str(warps) + ">", warps * 8);
-  // The last CTAs have the shortest runs of units: give them rows first.
-  os << "  mega::denseGemv<" << inputs << ", " << model.threads()
-     << ">(mega::share(" << outputs
-     << ", gridDim.x - 1 - blockIdx.x, gridDim.x),\n"
-     << "      reinterpret_cast<const mega::u16 *>("
-     << weightAddress(op.getWeight()) << "), " << values[op.getX()].shared
-     << ".planes, " << scratch << ", [&](int row, float sum) { // "
+  DenseRowsName &rows = denseRows[op];
+  if (!rows.asked)
+    os << "  " << rows.name << ".ask();\n";
+  rows.asked = true;
+  os << "  mega::denseGemv<" << inputs << ", " << model.threads() << ">("
+     << rows.name << ", " << values[op.getX()].shared << ".planes, " << scratch
+     << ", [&](int row, float sum) { // "
      << toComment(shortName(op.getWeight())) << "\n";
   Value result = op.getResult();
   TileValue tile;

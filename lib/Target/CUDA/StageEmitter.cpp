@@ -373,6 +373,9 @@ LogicalResult StageEmitter::emit(StageOp stage) {
     emitLinearStream(linears);
     streamedFor = linears.front().getX();
   }
+  for (LinearOp linear : stage.getBody().getOps<LinearOp>())
+    if (linear.getTileExtent() != kUnitOutputs)
+      emitDenseRows(linear);
   // Small arrays first: their loads are on their way while the large ones
   // start.
   auto isSmall = [](Operation &op) {
@@ -594,11 +597,8 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
        << (op.getUnitOffset() ? "1.0f" : "0.0f") << ", " << eps
        << ", reinterpret_cast<double *>(shared + " << reserve(threads / 32 * 8)
        << "),\n      [&](int i, float (&v)[" << kPieceElements << "]) {\n"
-       << piece("i", "v", "        ") << keep << "      },\n      [&] {";
-    if (streamedFor == op.getResult() && lateStores.empty()) {
-      os << " " << stream << ".fill(ring, " << unit << "); ";
-      streamedFor = nullptr;
-    }
+       << piece("i", "v", "        ") << keep << "      },\n      [&] { "
+       << askBehind(op.getResult());
     os << "});\n";
     pendingSync = true;
     return;
@@ -657,6 +657,14 @@ void StageEmitter::emitRouter(RouterOp op) {
                   "const mega::u16 *>(" +
                       address + ") + e))";
   }
+  // Which weights to ask for is then known; what else the prologue does waits.
+  std::string chosen;
+  for (Operation *user : op.getIds().getUsers())
+    if (isa<ExpertGateUpOp, ExpertDownOp>(user)) {
+      emitExpertStream(user);
+      chosen = " " + stream + ".fill(ring, " + unit + "); ";
+      streamedFor = nullptr;
+    }
   auto flag = [](bool value) { return value ? "true" : "false"; };
   os << "  mega::route<" << experts << ", " << top << ", " << model.threads()
      << ", " << flag(op.getScore() == ScoreKind::Sigmoid) << ", "
@@ -667,20 +675,9 @@ void StageEmitter::emitRouter(RouterOp op) {
      << floatLiteral(
             op.getRenormalize() ? op.getRenormalize()->convertToDouble() : 0.0)
      << ",\n        " << floatLiteral(op.getScale().convertToDouble()) << ", "
-     << scratch << ", " << ids << ", " << weights << ");\n";
-  Operation *reader = nullptr;
-  for (Operation *user : op.getIds().getUsers())
-    if (isa<ExpertGateUpOp, ExpertDownOp>(user))
-      reader = user;
-  if (!reader) {
-    pendingSync = true;
-    return;
-  }
-  // Which weights to ask for is known: what else the prologue does can wait.
-  os << "  __syncthreads();\n";
-  emitExpertStream(reader);
-  os << "  " << stream << ".fill(ring, " << unit << ");\n";
-  streamedFor = nullptr;
+     << scratch << ", " << ids << ", " << weights << ", [&] {" << chosen
+     << "});\n";
+  pendingSync = true;
 }
 
 void StageEmitter::emitPrologueStore(StoreOp op) {

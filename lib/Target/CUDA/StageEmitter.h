@@ -14,6 +14,7 @@
 
 #include "mega/Target/CUDA/EmitterOptions.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <functional>
@@ -132,6 +133,10 @@ private:
   /// Begins a call of quantGemv, up to the body of its sink.
   void emitGemv(const UnitList &list, bool scaled, const PrologueValue &x,
                 const std::string &scale);
+  void emitDenseRows(LinearOp op);
+  /// Statements that ask for weights once the loads of `value`, which their
+  /// products read, are on their way.
+  std::string askBehind(mlir::Value value);
   void emitDenseLinear(LinearOp op);
   void emitDeltaRule(DeltaRuleOp op);
   void emitExpertGateUp(ExpertGateUpOp op);
@@ -211,6 +216,13 @@ private:
   llvm::DenseMap<mlir::Value, TileValue> tileValues;
   llvm::DenseMap<mlir::Value, std::string> pointers;
   llvm::StringMap<std::string> statePointers;
+  /// The rows of plain linears, in their order, and whether their first pieces
+  /// were asked for.
+  struct DenseRowsName {
+    std::string name;
+    bool asked;
+  };
+  llvm::MapVector<mlir::Operation *, DenseRowsName> denseRows;
   /// The value behind whose loads the stage's packed weights are asked for;
   /// null if there is none or that has been done.
   mlir::Value streamedFor;

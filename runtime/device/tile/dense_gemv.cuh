@@ -8,32 +8,73 @@ template <int kWarps> struct DenseScratch {
   double partial[kWarps];
 };
 
-/// Computes rows `rows`; `sink(row, value)` is called by one thread each. The
-/// CTA's warps share a row out when there are fewer rows than warps, so that a
-/// row is one trip to memory. Sums are f64: router logits are rounded next.
-/// kInputs is a multiple of 8; rows are 16-byte aligned. `scratch` is free
-/// again after a CTA barrier.
+/// A CTA's rows of a matrix with kInputs columns, a multiple of 8; rows are
+/// 16-byte aligned. Warps share a row out when there are fewer rows than warps,
+/// so that a row is one trip to memory. A stage asks for each thread's first
+/// piece before it works on its activations.
+template <int kInputs, int kThreads> struct DenseRows {
+  static constexpr int kWarps = kThreads / 32, kPieces = kInputs / 8;
+
+  Range rows;
+  const u16 *weights;
+  uint4 piece; ///< the first that the thread has to do with
+
+  __device__ __forceinline__ DenseRows(Range rows, const u16 *weights)
+      : rows(rows), weights(weights), piece() {}
+  __device__ __forceinline__ void ask() { piece = load(rows.begin); }
+
+  /// Warps a row, a power of two, when `count` rows are left.
+  static __device__ __forceinline__ int parts(int count) {
+    int parts = kWarps;
+    while (parts * count > kWarps)
+      parts /= 2;
+    return parts;
+  }
+  /// The thread's first piece when rows from `base` on are left.
+  __device__ __forceinline__ uint4 load(int base) const {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int left = min(kWarps, rows.end - base);
+    const int each = left > 0 ? parts(left) : 1;
+    const int row = warp / each, index = warp % each * 32 + lane;
+    if (row < left && index < kPieces)
+      return at(base + row, index);
+    return {0, 0, 0, 0};
+  }
+  __device__ __forceinline__ uint4 at(int row, int index) const {
+    return loadConstant16(weights + u64(row) * kInputs + index * 8);
+  }
+};
+
+/// Computes the rows of `dense`, which has asked; `sink(row, value)` is called
+/// by one thread each. Sums are f64: router logits are rounded next. `scratch`
+/// is free again after a CTA barrier.
 template <int kInputs, int kThreads, typename Sink>
 __device__ __forceinline__ void
-denseGemv(Range rows, const u16 *weights, const u16 *x,
+denseGemv(DenseRows<kInputs, kThreads> dense, const u16 *x,
           DenseScratch<kThreads / 32> &scratch, const Sink &sink) {
   constexpr int kWarps = kThreads / 32, kPieces = kInputs / 8;
+  static_assert(kWarps <= 32 && (kWarps & (kWarps - 1)) == 0,
+                "a lane a warp; parts of a row are powers of two");
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll 1
-  for (int base = rows.begin; base < rows.end; base += kWarps) {
-    if (base != rows.begin)
+  for (int base = dense.rows.begin; base < dense.rows.end; base += kWarps) {
+    if (base != dense.rows.begin) {
       __syncthreads(); // the last rows' partial sums were read
-    const int count = min(kWarps, rows.end - base);
-    const int parts = kWarps / count;
-    const int own = warp / parts, part = warp % parts;
+      dense.piece = dense.load(base);
+    }
+    const int count = min(kWarps, dense.rows.end - base);
+    const int parts = dense.parts(count);
+    const int own = warp / parts;
     double sum = 0;
     if (own < count) {
-      const u16 *line = weights + u64(base + own) * kInputs;
+      uint4 w = dense.piece;
 #pragma unroll 1
-      for (int i = part * 32 + lane; i < kPieces; i += parts * 32) {
-        const uint4 w = loadConstant16(line + i * 8);
+      for (int i = warp % parts * 32 + lane; i < kPieces;) {
         const uint4 v = *reinterpret_cast<const uint4 *>(x + i * 8);
         const u32 ws[4] = {w.x, w.y, w.z, w.w}, vs[4] = {v.x, v.y, v.z, v.w};
+        i += parts * 32;
+        if (i < kPieces)
+          w = dense.at(base + own, i);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
           // Products of two bf16 are exact in f32.
@@ -47,7 +88,6 @@ denseGemv(Range rows, const u16 *weights, const u16 *x,
       scratch.partial[warp] = sum;
     __syncthreads();
     // A warp adds a row's sums, which are no more than its lanes.
-    static_assert(kWarps <= 32, "a lane a warp");
     if (warp < count) {
       sum = warpSum(lane < parts ? scratch.partial[warp * parts + lane] : 0.0);
       if (lane == 0)

@@ -19,12 +19,14 @@ template <int kExperts, int kTop> struct RouterScratch {
 /// Turns `logit(e)` into the kTop best experts and their weights, by the CTA.
 /// kSigmoid picks the score; `bias(e)` is added for the choice only. Equal
 /// scores go to the lower index. Writes ids[kTop] and weights[kTop], best
-/// first; `logit` is asked by the first warp only. A CTA barrier must follow.
+/// first; `logit` is asked by the first warp only. `chosen()` is called by the
+/// whole CTA as soon as the ids are there. A CTA barrier must follow.
 template <int kExperts, int kTop, int kThreads, bool kSigmoid, bool kBiased,
-          bool kRenormalize, typename Logit, typename Bias>
+          bool kRenormalize, typename Logit, typename Bias, typename Chosen>
 __device__ __forceinline__ void
 route(const Logit &logit, const Bias &bias, float epsilon, float scale,
-      RouterScratch<kExperts, kTop> &scratch, int *ids, float *weights) {
+      RouterScratch<kExperts, kTop> &scratch, int *ids, float *weights,
+      const Chosen &chosen) {
   constexpr int kOwn = (kExperts + 31) / 32;
   const float lowest = __int_as_float(0xff800000);
   const int lane = threadIdx.x % 32;
@@ -96,6 +98,7 @@ route(const Logit &logit, const Bias &bias, float epsilon, float scale,
     }
   }
   __syncthreads();
+  chosen();
   if (threadIdx.x < kTop) {
     float sum = 0;
 #pragma unroll

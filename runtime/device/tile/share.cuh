@@ -9,11 +9,12 @@ struct Range {
   int begin, end;
 };
 
-/// Run `part` of `parts` of [0, total): sizes differ by at most one. total *
-/// (parts + 1) fits 32 bits: a 64-bit division by a run-time number costs more
-/// than a trip to L2.
+/// Run `part` of `parts` of [0, total): sizes differ by at most one. `total` is
+/// below 2^20 and total * (parts + 1) fits 32 bits: a general division by a
+/// run-time number costs more than a trip to L2.
 __device__ __forceinline__ Range share(u32 total, u32 part, u32 parts) {
-  return {int(total * part / parts), int(total * (part + 1) / parts)};
+  return {int(divide(total * part, parts)),
+          int(divide(total * (part + 1), parts))};
 }
 
 /// The same for totals that only the run knows.
