@@ -98,7 +98,7 @@ class _Outputs:
     one. Each is the caller's; a lot's memory goes with its last vector."""
 
     __slots__ = ("shape", "dtype", "device", "left", "stream")
-    _LOT = 64
+    _LOT = 16
 
     def __init__(self, shape: Tuple[int, ...], dtype: torch.dtype,
                  device: torch.device) -> None:
