@@ -275,11 +275,12 @@ void StageList::emitSchedule(llvm::raw_ostream &os) const {
 void StageList::emitTableCopies(llvm::raw_ostream &os) const {
   os << "  if (threadIdx.x == 0)\n    *reinterpret_cast<Params *>(shared + "
      << parameterOffset() << ") = p;\n"
-     << "  mega::copyTable(shared + " << stageOffset()
-     << ", kStages, sizeof(kStages));\n";
+     << "  const mega::Table tables[] = {\n      {shared + " << stageOffset()
+     << ", kStages, sizeof(kStages)},\n";
   for (size_t kind = 0; kind < kinds.size(); ++kind)
-    os << "  mega::copyTable(shared + " << argumentOffset(kind)
-       << ", kArguments" << kind << ", sizeof(kArguments" << kind << "));\n";
+    os << "      {shared + " << argumentOffset(kind) << ", kArguments" << kind
+       << ", sizeof(kArguments" << kind << ")},\n";
+  os << "  };\n  mega::copyTables(tables);\n";
 }
 
 void StageList::emitLoop(const EmitterOptions &options,

@@ -64,11 +64,26 @@ __device__ __forceinline__ int warpOfThread() {
   return __shfl_sync(0xffffffffu, int(threadIdx.x) / 32, 0);
 }
 
-/// Copies a table of 8-byte words, by the whole CTA.
-__device__ __forceinline__ void copyTable(u8 *to, const void *from, int bytes) {
-  for (int i = threadIdx.x * 8; i < bytes; i += blockDim.x * 8)
-    *reinterpret_cast<u64 *>(to + i) =
-        *reinterpret_cast<const u64 *>(static_cast<const u8 *>(from) + i);
+/// A table of 8-byte words, and where it goes.
+struct Table {
+  u8 *to;
+  const void *from;
+  int bytes;
+};
+
+/// Copies tables, by the whole CTA: a warp a table, so that all are one trip to
+/// memory.
+template <int kCount>
+__device__ __forceinline__ void copyTables(const Table (&tables)[kCount]) {
+  const int warp = warpOfThread(), warps = int(blockDim.x) / 32;
+#pragma unroll
+  for (int i = 0; i < kCount; ++i)
+    if (i % warps == warp)
+#pragma unroll 1
+      for (int at = threadIdx.x % 32 * 8; at < tables[i].bytes; at += 32 * 8)
+        *reinterpret_cast<u64 *>(tables[i].to + at) =
+            *reinterpret_cast<const u64 *>(
+                static_cast<const u8 *>(tables[i].from) + at);
 }
 
 } // namespace mega
