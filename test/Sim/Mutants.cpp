@@ -184,21 +184,20 @@ void Collector::twin(const std::string &kind, const std::string &file,
 
 void Collector::barriers() {
   const std::string call = "mega::GridBarrier::arriveAndWait(";
-  size_t at = text.find(call, fence());
-  size_t loop = text.rfind("for (int phase = 0; phase < ", at);
+  const size_t at = text.find(call, fence());
   if (at == std::string::npos)
     return;
-  if (loop == std::string::npos) {
-    each("drop-barrier", Part::Body, call, "(void)(");
+  // One call in the loop over stages serves all phases but the last.
+  const std::string phase = "stages[stage].phase";
+  if (text.rfind(phase, at) == std::string::npos) {
+    missing.push_back("drop-barrier: the kernel's loop has no '" + phase + "'");
     return;
   }
-  const int phases = std::stoi(text.substr(loop + 28));
-  for (int phase = 0; phase + 1 < phases; ++phase) {
+  for (size_t number = 0; number + 1 < facts.phases.size(); ++number) {
     std::string mutated = text;
-    mutated.insert(at, "if (phase != " + std::to_string(phase) + ") ");
-    std::string stage = size_t(phase) < facts.phases.size()
-                            ? facts.phases[size_t(phase)].front()
-                            : std::to_string(phase);
+    mutated.insert(at,
+                   "if (" + phase + " != " + std::to_string(number) + ") ");
+    const std::string stage = facts.phases[number].back();
     mutants.push_back(
         {"drop-barrier after " + stage.substr(0, stage.find(" (")),
          mutated,
@@ -206,7 +205,7 @@ void Collector::barriers() {
   }
   // One CTA skips one barrier: the others must be reported as waiting.
   std::string mutated = text;
-  mutated.insert(at, "if (phase != 1 || blockIdx.x != 1) ");
+  mutated.insert(at, "if (" + phase + " != 1 || blockIdx.x != 1) ");
   mutants.push_back({"one CTA skips a barrier", mutated, {}});
 }
 
@@ -416,6 +415,9 @@ std::vector<Mutant> makeMutants(const std::string &text, int capability,
   c.tile("owner-count", "share", "end - begin + 1}", "end - begin}");
   c.each("own-nobody", Part::Body, "blockIdx.x, gridDim.x);",
          "blockIdx.x + 1, gridDim.x);");
+  // Rows of plain weights.
+  c.each("own-nobody", Part::Body, "blockIdx.x, gridDim.x),\n",
+         "blockIdx.x + 1, gridDim.x),\n");
   c.each("one-thread-less", Part::Body, "if (threadIdx.x < 32)",
          "if (threadIdx.x < 31)");
   c.each("other-thread", Part::Body, "if (threadIdx.x % 32 == 0)",
