@@ -144,7 +144,8 @@ static json::Object scheduleOf(KernelOp kernel, const KernelFacts &facts) {
 }
 
 /// The head of the workspace, before counters and buffers, belongs to the grid
-/// barrier. It and the counters live from launch to launch; buffers are scratch.
+/// barrier. It and the counters live from launch to launch; buffers are
+/// scratch.
 static json::Object workspaceOf(KernelOp kernel, int64_t bytes) {
   int64_t head = kernel.getWorkspaceBytes();
   for (AllocOp alloc : kernel.getBody().getOps<AllocOp>())
@@ -206,10 +207,12 @@ json::Object mega::makeManifest(KernelOp kernel, const KernelFacts &facts,
                      {"shape", json::Array{int64_t(facts.phaseBytes.size()),
                                            kernel.getTarget().getCtas(), 2}},
                      {"offset", int64_t(kernel.getWorkspaceBytes())}});
+  int64_t warps = kernel.getTarget().getThreads() / 32;
   for (const CompiledTarget &target : targets)
     compiled.push_back(json::Object{{"arch", target.arch},
                                     {"file", target.file},
                                     {"registers", target.registers},
+                                    {"warps_per_sm", warps},
                                     {"spill_bytes", target.spillBytes},
                                     {"stack_bytes", target.stackBytes},
                                     {"static_shared_bytes", 0}});

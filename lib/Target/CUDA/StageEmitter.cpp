@@ -10,7 +10,9 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+
 #include "llvm/ADT/bit.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mega;
@@ -364,7 +366,43 @@ void StageEmitter::shareIfNeeded(Value value) {
 // Ops
 //===----------------------------------------------------------------------===//
 
+LogicalResult StageEmitter::checkShares(StageOp stage) const {
+  // share() in share.cuh: below 2^20, and 32 bits for a product with the CTAs.
+  int64_t limit =
+      std::min<int64_t>((1 << 20) - 1, std::numeric_limits<uint32_t>::max() /
+                                           (model.getTarget().getCtas() + 1));
+  auto check = [&](Operation *op, int64_t total) -> LogicalResult {
+    if (total <= limit)
+      return success();
+    return op->emitOpError("has ") << total << " parts to share out over "
+                                   << model.getTarget().getCtas()
+                                   << " CTAs, expected at most " << limit;
+  };
+  auto checkList = [&](Operation *op, const UnitList &list) {
+    return check(op, list.split ? list.tiles * list.steps : list.tiles);
+  };
+  auto linears = KernelModel::quantLinears(stage);
+  if (!linears.empty() &&
+      failed(checkList(linears.front(), linearList(linears))))
+    return failure();
+  for (Operation &op : stage.getBody().front()) {
+    LogicalResult result = success();
+    if (isa<ExpertGateUpOp, ExpertDownOp>(op))
+      result = checkList(&op, expertList(&op));
+    else if (auto anchor = dyn_cast<AnchorOpInterface>(op))
+      result = check(&op, anchor.getTilingAttr().getCount());
+    else if (auto store = dyn_cast<StoreOp>(op);
+             store && isa<RankedTensorType>(store.getValue().getType()))
+      result = check(&op, typeOf(store.getValue()).getNumElements());
+    if (failed(result))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult StageEmitter::emit(StageOp stage) {
+  if (failed(checkShares(stage)))
+    return failure();
   // A stage that streams no packed weights may use the ring's slots.
   bool ringLent = !KernelModel::usesRing(stage);
   sharedBytes = ringLent ? model.ringBarrierBytes() : model.ringBytes();

@@ -88,6 +88,8 @@ private:
   // Prologue (StageEmitter.cpp)
   //===--------------------------------------------------------------------===//
 
+  /// Refuses lists that are too long for how the grid shares them out.
+  mlir::LogicalResult checkShares(StageOp stage) const;
   void emitPrologueOp(mlir::Operation *op);
   /// A barrier, if something in shared memory waits for one.
   void sync();
