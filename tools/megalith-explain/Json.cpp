@@ -8,7 +8,7 @@ using namespace mega::explain;
 namespace json = llvm::json;
 
 /// Two decimals, so that text stays short and does not depend on the last bit.
-static double rounded(double us) { return std::round(us * 100) / 100; }
+static double rounded(double us) { return std::round(us * 1000) / 1000; }
 
 static json::Array strings(llvm::ArrayRef<std::string> texts) {
   json::Array array;

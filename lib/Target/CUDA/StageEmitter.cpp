@@ -392,7 +392,8 @@ LogicalResult StageEmitter::checkShares(StageOp stage) const {
     else if (auto anchor = dyn_cast<AnchorOpInterface>(op))
       result = check(&op, anchor.getTilingAttr().getCount());
     else if (auto store = dyn_cast<StoreOp>(op);
-             store && isa<RankedTensorType>(store.getValue().getType()))
+             store && !isAnchored(store.getValue()) &&
+             isa<RankedTensorType>(store.getValue().getType()))
       result = check(&op, typeOf(store.getValue()).getNumElements());
     if (failed(result))
       return failure();
