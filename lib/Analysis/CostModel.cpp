@@ -157,7 +157,7 @@ llvm::StringMap<double> mega::fitPhaseCosts(const TokenCost &cost,
                                             const MachineCosts &costs) {
   // Ridge regression towards the present coefficients, in units of them, by
   // coordinate descent with the coefficients clipped at 0.
-  constexpr double kRidge = 1e-3;
+  constexpr double kRidge = 1e-4;
   size_t count = std::size(terms);
   SmallVector<double> present, value;
   for (const Term &term : terms) {
