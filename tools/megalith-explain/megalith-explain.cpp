@@ -6,6 +6,7 @@
 #include "Formats.h"
 
 #include "Compile.h"
+#include "JsonFile.h"
 #include "MachineChoice.h"
 #include "Tool.h"
 
@@ -53,17 +54,6 @@ cl::opt<std::string> fit("fit",
                          cl::cat(category));
 } // namespace
 
-static llvm::Error writeText(StringRef path, StringRef text) {
-  if (path == "-") {
-    llvm::outs() << text;
-    return llvm::Error::success();
-  }
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << text;
-    return llvm::Error::success();
-  });
-}
-
 /// The machine file with other coefficients; all else stays byte for byte.
 static llvm::Error writeFit(StringRef text, const llvm::StringMap<double> &fit,
                             StringRef path) {
@@ -79,7 +69,7 @@ static llvm::Error writeFit(StringRef text, const llvm::StringMap<double> &fit,
   for (const CostTerm &term : costTerms())
     add(term.key);
   add(kSkewKey);
-  return writeText(
+  return writeFile(
       path,
       (text.take_front(begin + 1) + coefficients + text.drop_front(end)).str());
 }
@@ -170,7 +160,7 @@ static llvm::Error run(MLIRContext &mlirContext) {
   explain::Explanation explanation = explain::explain(
       kernel->kernel, choice->costs, setting, std::move(measurement));
   explanation.machine = machine.empty() ? arch.getValue() : machine.getValue();
-  return writeText(output, render(explanation));
+  return writeFile(output, render(explanation));
 }
 
 int main(int argc, char **argv) {

@@ -19,17 +19,6 @@
 using namespace mlir;
 using namespace mega;
 
-llvm::Error mega::writeFile(StringRef path, StringRef text) {
-  if (path == "-") {
-    llvm::outs() << text;
-    return llvm::Error::success();
-  }
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << text;
-    return llvm::Error::success();
-  });
-}
-
 llvm::Expected<megalith::NvrtcProgram>
 mega::compileImage(const CompiledKernel &kernel, StringRef arch,
                    megalith::NvrtcImage image) {

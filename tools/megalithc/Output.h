@@ -6,16 +6,13 @@
 #define MEGALITH_TOOLS_OUTPUT_H
 
 #include "Compile.h"
+#include "JsonFile.h"
 
 #include "mega/runtime/Nvrtc.h"
 
 #include "llvm/Support/Error.h"
 
 namespace mega {
-
-/// Writes `text` to `path`, or to standard output for "-". The file appears
-/// whole or not at all.
-llvm::Error writeFile(llvm::StringRef path, llvm::StringRef text);
 
 /// The kernel as one architecture's cubin, or as PTX text.
 llvm::Expected<megalith::NvrtcProgram>
