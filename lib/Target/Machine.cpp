@@ -4,7 +4,7 @@
 
 #include "mega/Target/Machine.h"
 
-#include "llvm/Support/JSON.h"
+#include "mega/Support/Json.h"
 
 #include <string_view>
 #include <utility>
@@ -24,9 +24,9 @@ static llvm::Error fileError(StringRef file, const llvm::Twine &message) {
 
 llvm::Expected<TargetAttr> mega::parseMachine(MLIRContext *context,
                                               StringRef json, StringRef file) {
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(json);
+  llvm::Expected<llvm::json::Value> value = parseJson(json, file);
   if (!value)
-    return fileError(file, llvm::toString(value.takeError()));
+    return value.takeError();
   const llvm::json::Object *object = value->getAsObject();
   if (!object)
     return fileError(file, "machine file is not a JSON object");

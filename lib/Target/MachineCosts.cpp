@@ -5,8 +5,7 @@
 #include "mega/Target/Machine.h"
 
 #include "mega/Analysis/CostModel.h"
-
-#include "llvm/Support/JSON.h"
+#include "mega/Support/Json.h"
 
 using namespace mlir;
 using namespace mega;
@@ -84,10 +83,9 @@ public:
 
 llvm::Expected<MachineCosts> mega::parseMachineCosts(StringRef text,
                                                      StringRef file) {
-  llvm::Expected<json::Value> value = json::parse(text);
+  llvm::Expected<json::Value> value = parseJson(text, file);
   if (!value)
-    return llvm::createStringError(file + ": " +
-                                   llvm::toString(value.takeError()));
+    return value.takeError();
   const json::Object *object = value->getAsObject();
   const json::Object *costs = object ? object->getObject("costs") : nullptr;
   if (!costs)

@@ -4,6 +4,8 @@
 
 #include "mega/Transforms/ScheduleFile.h"
 
+#include "mega/Support/Json.h"
+
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -94,9 +96,9 @@ private:
 llvm::Expected<ScheduleFile> mega::parseScheduleFile(StringRef text,
                                                      StringRef file) {
   Reader reader(file);
-  llvm::Expected<json::Value> value = json::parse(text);
+  llvm::Expected<json::Value> value = parseJson(text, file);
   if (!value)
-    return reader.error(llvm::toString(value.takeError()));
+    return value.takeError();
   const json::Object *object = value->getAsObject();
   if (!object)
     return reader.error("schedule file is not a JSON object");

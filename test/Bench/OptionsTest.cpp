@@ -52,6 +52,12 @@ TEST(BenchOptions, Candidates) {
   EXPECT_NE(
       messageOf({"--candidates=" + folder.path}).find("no array 'candidates'"),
       std::string::npos);
+  writeText(folder / "candidates.json",
+            std::string(200000, '[') + std::string(200000, ']'));
+  EXPECT_EQ(messageOf({"--candidates=" + folder.path}),
+            "'" + (folder / "candidates.json") +
+                "': JSON is nested deeper than 64 levels, expected at most "
+                "that");
 }
 
 TEST(BenchOptions, Errors) {

@@ -4,6 +4,8 @@
 
 #include "JsonFile.h"
 
+#include "mega/Support/Json.h"
+
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -39,11 +41,7 @@ llvm::Expected<json::Value> mega::readJson(llvm::StringRef path,
   auto text = readText(path, what);
   if (!text)
     return text.takeError();
-  auto value = json::parse(*text);
-  if (!value)
-    return llvm::createStringError(path + ": " +
-                                   llvm::toString(value.takeError()));
-  return value;
+  return parseJson(*text, path);
 }
 
 llvm::Expected<json::Object> mega::readJsonObject(llvm::StringRef path,

@@ -23,6 +23,20 @@ std::string megalith::bench::readWholeFile(const std::string &path) {
   return text;
 }
 
+nlohmann::ordered_json megalith::bench::readJsonFile(const std::string &path) {
+  using json = nlohmann::ordered_json;
+  constexpr int kMaxDepth = 64;
+  // A value's depth counts what it stands in.
+  auto shallow = [&](int depth, json::parse_event_t, json &) {
+    if (depth >= kMaxDepth)
+      throw BenchError(fmt::format("'{}': JSON is nested deeper than {} "
+                                   "levels, expected at most that",
+                                   path, kMaxDepth));
+    return true;
+  };
+  return json::parse(readWholeFile(path), shallow, false);
+}
+
 void megalith::bench::writeWholeFile(const std::string &path,
                                      const std::string &text) {
   if (path == "-") {

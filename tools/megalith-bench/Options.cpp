@@ -8,7 +8,6 @@
 #include "Gpu.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <charconv>
 #include <getopt.h>
@@ -74,13 +73,12 @@ std::vector<int64_t> parseContexts(const std::string &text) {
 /// The bundles of a folder that megalith-explore wrote.
 void addCandidates(Options &options, const std::string &folder) {
   std::string path = folder + "/candidates.json";
-  nlohmann::json list =
-      nlohmann::json::parse(readWholeFile(path), nullptr, false);
+  nlohmann::ordered_json list = readJsonFile(path);
   if (!list.is_object() || !list.contains("candidates") ||
       !list["candidates"].is_array())
     throw BenchError(fmt::format(
         "'{}' has no array 'candidates', expected megalith-explore's", path));
-  for (const nlohmann::json &entry : list["candidates"]) {
+  for (const nlohmann::ordered_json &entry : list["candidates"]) {
     if (!entry.is_object() || !entry.contains("bundle") ||
         !entry["bundle"].is_string())
       throw BenchError(fmt::format(

@@ -15,8 +15,7 @@ using namespace megalith::bench;
 static void calibrateMachine(const Options &options) {
   nlohmann::ordered_json base = nlohmann::ordered_json::object();
   if (!options.machine.empty()) {
-    base = nlohmann::ordered_json::parse(readWholeFile(options.machine),
-                                         nullptr, false);
+    base = readJsonFile(options.machine);
     if (!base.is_object())
       throw BenchError(
           fmt::format("'{}' is not a JSON object, expected a machine file",

@@ -6,6 +6,8 @@
 
 #include "JsonFile.h"
 
+#include "mega/Support/Json.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -35,7 +37,7 @@ bool mega::isBundle(StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(manifest);
   if (!llvm::sys::fs::is_directory(path) || !file)
     return false;
-  auto value = llvm::json::parse((*file)->getBuffer());
+  auto value = parseJson((*file)->getBuffer(), manifest);
   if (!value) {
     llvm::consumeError(value.takeError());
     return false;
