@@ -5,6 +5,7 @@
 #include "Error.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <fcntl.h>
@@ -96,7 +97,33 @@ MappedFile::~MappedFile() {
     ::munmap(const_cast<uint8_t *>(bytes), length);
 }
 
-FileWriter::FileWriter(const std::string &path) : path(path) {
+FileWriter::FileWriter(const std::string &path, Links links) : path(path) {
+  if (links == Links::Refuse || !openInPlace())
+    openBeside();
+}
+
+bool FileWriter::openInPlace() {
+  struct stat info;
+  bool link = ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+  bool there = ::stat(path.c_str(), &info) == 0;
+  if (there && S_ISREG(info.st_mode)) {
+    if (char *target = link ? ::realpath(path.c_str(), nullptr) : nullptr) {
+      path = target;
+      std::free(target);
+    }
+    return false;
+  }
+  // A link to nothing makes what it names.
+  if (!there && !link)
+    return false;
+  int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+  descriptor = ::open(path.c_str(), flags, 0644);
+  if (descriptor < 0)
+    failErrno("write", path);
+  return true;
+}
+
+void FileWriter::openBeside() {
   // Unique, so that two writers of one path cannot mix their bytes.
   temporary = path + ".XXXXXX";
   descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
@@ -110,7 +137,8 @@ FileWriter::~FileWriter() {
   if (descriptor < 0)
     return;
   ::close(descriptor);
-  ::unlink(temporary.c_str());
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
 }
 
 void FileWriter::write(const void *data, uint64_t bytes) {
@@ -120,13 +148,19 @@ void FileWriter::write(const void *data, uint64_t bytes) {
     if (put < 0 && errno == EINTR)
       continue;
     if (put < 0)
-      failErrno("write", temporary);
+      failErrno("write", temporary.empty() ? path : temporary);
     next += put;
     bytes -= uint64_t(put);
   }
 }
 
 void FileWriter::commit(Durability durability) {
+  // A device or a pipe has no name to move and nothing to sync.
+  if (temporary.empty()) {
+    if (::close(std::exchange(descriptor, -1)) != 0)
+      failErrno("write", path);
+    return;
+  }
   if (durability == Durability::Synced && ::fsync(descriptor) != 0)
     failErrno("sync", temporary);
   if (::rename(temporary.c_str(), path.c_str()) != 0)

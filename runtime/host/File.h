@@ -40,10 +40,11 @@ private:
 enum class Durability { Ordinary, Synced };
 
 /// A file written beside `path` and moved over it by commit; removed if it is
-/// not committed.
+/// not committed. A link is replaced, or, with Links::Follow, keeps its place
+/// and what it names is written; then a device or a pipe is written as it is.
 class FileWriter {
 public:
-  explicit FileWriter(const std::string &path);
+  explicit FileWriter(const std::string &path, Links links = Links::Refuse);
   ~FileWriter();
   FileWriter(const FileWriter &) = delete;
   FileWriter &operator=(const FileWriter &) = delete;
@@ -53,8 +54,12 @@ public:
   void commit(Durability durability = Durability::Ordinary);
 
 private:
+  void openBeside();
+  /// True if `path` is now open, since it is no regular file.
+  bool openInPlace();
+
   std::string path;
-  std::string temporary;
+  std::string temporary; ///< empty for what is written in place
   int descriptor = -1;
 };
 

@@ -193,7 +193,7 @@ Status megalith::writeSafetensors(const std::string &path,
            "header would have {} bytes, at most {} are allowed", text.size(),
            maxHeaderBytes);
 
-    FileWriter file(path);
+    FileWriter file(path, Links::Follow);
     uint8_t length[8];
     for (int i = 0; i < 8; ++i)
       length[i] = uint8_t(uint64_t(text.size()) >> 8 * i);

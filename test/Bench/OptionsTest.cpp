@@ -2,8 +2,11 @@
 
 #include "Options.h"
 
+#include "Files.h"
 #include "Gpu.h"
 #include "Support.h"
+
+#include <filesystem>
 
 using namespace megalith::bench;
 
@@ -88,6 +91,21 @@ TEST(BenchOptions, Errors) {
                                          "--json=FILE");
   EXPECT_EQ(messageOf({"a", "--machine=m"}),
             "--machine is given without --calibrate");
+}
+
+TEST(BenchFiles, WritesThroughLinksAndDevices) {
+  TemporaryFolder folder;
+  writeText(folder / "target", "old");
+  std::filesystem::create_symlink("target", folder / "link");
+  writeWholeFile(folder / "link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(readWholeFile(folder / "target"), "new");
+  // By way of a link: a failure here must not replace the device.
+  std::filesystem::create_symlink("/dev/full", folder / "full");
+  EXPECT_THROW(writeWholeFile(folder / "full", "new"), BenchError);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "full"));
+  EXPECT_THROW(writeWholeFile(folder.path, "new"), BenchError);
+  EXPECT_THROW(writeWholeFile(folder / "no/file", "new"), BenchError);
 }
 
 } // namespace

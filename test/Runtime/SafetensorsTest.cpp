@@ -5,6 +5,7 @@
 #include "mega/runtime/Safetensors.h"
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -105,6 +106,31 @@ TEST(Safetensors, WriteErrorsLeaveNoFile) {
                 {"cannot open"});
   expectFailure(writeSafetensors(folder / "no/a", sampleMap()),
                 MEGALITH_IO_ERROR, {"cannot create"});
+}
+
+TEST(Safetensors, WritesThroughLinksAndDevices) {
+  TemporaryFolder folder;
+  // What a link names is replaced, not the link.
+  EXPECT_OK(writeSafetensors(folder / "plain", sampleMap()));
+  writeText(folder / "target", "old");
+  std::filesystem::create_symlink("target", folder / "link");
+  EXPECT_OK(writeSafetensors(folder / "link", sampleMap()));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(readAll(folder / "target"), readAll(folder / "plain"));
+  std::filesystem::create_symlink("made", folder / "dangling");
+  EXPECT_OK(writeSafetensors(folder / "dangling", sampleMap()));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "dangling"));
+  EXPECT_EQ(readAll(folder / "made"), readAll(folder / "plain"));
+  // Devices, by way of links: a failure here must not replace the device.
+  std::filesystem::create_symlink("/dev/null", folder / "null");
+  EXPECT_OK(writeSafetensors(folder / "null", sampleMap()));
+  EXPECT_TRUE(std::filesystem::is_character_file(folder / "null"));
+  std::filesystem::create_symlink("/dev/full", folder / "full");
+  expectFailure(writeSafetensors(folder / "full", sampleMap()),
+                MEGALITH_IO_ERROR, {"/full", "No space left on device"});
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "full"));
+  expectFailure(writeSafetensors(folder.path, sampleMap()), MEGALITH_IO_ERROR,
+                {"Is a directory"});
 }
 
 TEST(Safetensors, ReadErrorsNameTheFile) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Reads and writes files; messages name them.
+/// Reads files; messages name them.
 
 #include "JsonFile.h"
 
@@ -8,14 +8,9 @@
 
 #include "llvm/Support/Error.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace mega;
 namespace json = llvm::json;
-
-llvm::Error mega::fileError(std::error_code cause, const llvm::Twine &what) {
-  return llvm::createStringError(cause, what + ": " + cause.message());
-}
 
 llvm::Expected<std::string> mega::readText(llvm::StringRef path,
                                            llvm::StringRef what) {
@@ -23,17 +18,6 @@ llvm::Expected<std::string> mega::readText(llvm::StringRef path,
   if (!file)
     return fileError(file.getError(), "cannot read " + what + path);
   return (*file)->getBuffer().str();
-}
-
-llvm::Error mega::writeFile(llvm::StringRef path, llvm::StringRef text) {
-  if (path == "-") {
-    llvm::outs() << text;
-    return llvm::Error::success();
-  }
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << text;
-    return llvm::Error::success();
-  });
 }
 
 llvm::Expected<json::Value> mega::readJson(llvm::StringRef path,

@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Files of text and JSON, read and written whole.
+/// Files of text and JSON, read whole.
 
 #ifndef MEGALITH_TOOLS_JSONFILE_H
 #define MEGALITH_TOOLS_JSONFILE_H
+
+#include "OutputFile.h"
 
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 
 #include <string>
-#include <system_error>
 
 namespace mega {
-
-/// "WHAT: CAUSE", for a file that could not be read, made or moved.
-llvm::Error fileError(std::error_code cause, const llvm::Twine &what);
 
 /// The text of `path`; errors call it `what`, such as "machine file ".
 llvm::Expected<std::string> readText(llvm::StringRef path,
                                      llvm::StringRef what = "");
-
-/// Writes `text` to `path`, or to standard output for "-". The file appears
-/// whole or not at all.
-llvm::Error writeFile(llvm::StringRef path, llvm::StringRef text);
 
 /// The JSON value in `path`.
 llvm::Expected<llvm::json::Value> readJson(llvm::StringRef path,

@@ -6,6 +6,7 @@
 #include "DescriptionOracle.h"
 #include "Options.h"
 
+#include "../common/OutputFile.h"
 #include "../megalith-run/Tensors.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -39,14 +40,7 @@ static llvm::Error write(const AuditOptions &options, const Audit &audit) {
     llvm::outs() << tableOf(audit);
   if (options.json.empty())
     return llvm::Error::success();
-  if (options.json == "-") {
-    llvm::outs() << jsonOf(audit);
-    return llvm::Error::success();
-  }
-  return llvm::writeToOutput(options.json, [&](llvm::raw_ostream &os) {
-    os << jsonOf(audit);
-    return llvm::Error::success();
-  });
+  return writeFile(options.json, jsonOf(audit));
 }
 
 static llvm::Expected<bool> runAudit(const AuditOptions &options) {
@@ -94,6 +88,7 @@ static int report(llvm::Error error) {
 }
 
 int main(int argc, char **argv) {
+  checkStandardOutput("megalith-audit");
   auto options = parseOptions(argc, argv);
   if (!options)
     return report(options.takeError());

@@ -9,11 +9,13 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <unistd.h>
 
 using namespace megalith::bench;
+namespace fs = std::filesystem;
 
 std::string megalith::bench::readWholeFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
@@ -37,6 +39,13 @@ nlohmann::ordered_json megalith::bench::readJsonFile(const std::string &path) {
   return json::parse(readWholeFile(path), shallow, false);
 }
 
+static bool writeAll(const std::string &path, const std::string &text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return bool(file);
+}
+
 void megalith::bench::writeWholeFile(const std::string &path,
                                      const std::string &text) {
   if (path == "-") {
@@ -45,17 +54,22 @@ void megalith::bench::writeWholeFile(const std::string &path,
       throw BenchError("cannot write to standard output");
     return;
   }
-  std::string beside = fmt::format("{}.{}.tmp", path, ::getpid());
-  {
-    std::ofstream file(beside, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) {
-      std::remove(beside.c_str());
+  std::error_code none;
+  fs::file_status status = fs::status(path, none);
+  bool link = fs::is_symlink(fs::symlink_status(path, none));
+  if (fs::is_directory(status))
+    throw BenchError(fmt::format(
+        "cannot write '{}': it is a folder, expected a file", path));
+  // A link to nothing makes what it names.
+  if (fs::exists(status) ? !fs::is_regular_file(status) : link) {
+    if (!writeAll(path, text))
       throw BenchError(fmt::format("cannot write '{}'", path));
-    }
+    return;
   }
-  if (std::rename(beside.c_str(), path.c_str()) != 0) {
+  std::string target = link ? fs::canonical(path).string() : path;
+  std::string beside = fmt::format("{}.{}.tmp", target, ::getpid());
+  if (!writeAll(beside, text) ||
+      std::rename(beside.c_str(), target.c_str()) != 0) {
     std::remove(beside.c_str());
     throw BenchError(fmt::format("cannot write '{}'", path));
   }

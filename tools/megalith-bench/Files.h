@@ -19,7 +19,8 @@ std::string readWholeFile(const std::string &path);
 /// while it is read. Throws BenchError.
 nlohmann::ordered_json readJsonFile(const std::string &path);
 
-/// Writes beside the target and renames, so that the file appears whole; "-" is
+/// Writes beside the target and renames, so that the file appears whole; what
+/// a link names is replaced, a device or a pipe is written as it is, and "-" is
 /// standard output. Throws BenchError.
 void writeWholeFile(const std::string &path, const std::string &text);
 

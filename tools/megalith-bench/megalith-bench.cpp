@@ -57,6 +57,8 @@ int main(int argc, char **argv) {
       writeWholeFile(options.output, kernelImage(options.arch, ""));
       break;
     }
+    if (std::fflush(stdout) != 0 || std::ferror(stdout))
+      throw BenchError("cannot write to standard output");
     return 0;
   } catch (const std::exception &error) {
     fmt::print(stderr, "megalith-bench: error: {}\n", error.what());

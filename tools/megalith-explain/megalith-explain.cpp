@@ -165,6 +165,7 @@ static llvm::Error run(MLIRContext &mlirContext) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  checkStandardOutput("megalith-explain");
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
                               "Megalith: explains a block's schedule\n");

@@ -70,10 +70,7 @@ static void readCandidate(const json::Object &object, Candidate &candidate) {
 }
 
 llvm::Error mega::explore::writeJson(llvm::StringRef path, json::Value value) {
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << llvm::formatv("{0:2}\n", value);
-    return llvm::Error::success();
-  });
+  return writeFile(path, llvm::formatv("{0:2}\n", value).str());
 }
 
 llvm::Error mega::explore::saveState(llvm::StringRef path,

@@ -228,6 +228,7 @@ static llvm::Expected<int> run(llvm::StringRef program) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  checkStandardOutput("megalith-explore");
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(
       argc, argv, "Megalith: tries the compiler's choices on a block\n");

@@ -6,6 +6,8 @@
 #include "Options.h"
 #include "Session.h"
 
+#include "../common/OutputFile.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 /// Prints an error the way compilers do; the exit code.
@@ -16,6 +18,7 @@ static int report(llvm::Error error) {
 }
 
 int main(int argc, char **argv) {
+  mega::checkStandardOutput("megalith-run");
   auto options = mega::run::parseOptions(argc, argv);
   if (!options)
     return report(options.takeError());

@@ -267,6 +267,7 @@ static llvm::Error run(MLIRContext &context, const char *argv0) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  checkStandardOutput("megalithc");
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
                               "Megalith: a decode block to one CUDA kernel\n");
