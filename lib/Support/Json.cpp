@@ -4,6 +4,8 @@
 
 #include "mega/Support/Json.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mega;
 using llvm::StringRef;
 
@@ -30,6 +32,20 @@ static size_t findTooDeep(StringRef text) {
   return StringRef::npos;
 }
 
+/// LLVM's error, "[LINE:COLUMN, byte=N]: Message", as compilers put it. The
+/// parts cannot be asked for.
+static std::string asLocated(llvm::Error error) {
+  std::string text = llvm::toString(std::move(error));
+  StringRef rest = text;
+  if (!rest.consume_front("["))
+    return " " + text;
+  auto [place, message] = rest.split("]: ");
+  std::string lower = message.str();
+  if (!lower.empty())
+    lower[0] = llvm::toLower(lower[0]);
+  return (place.split(',').first + ": " + lower).str();
+}
+
 llvm::Expected<llvm::json::Value> mega::parseJson(StringRef text,
                                                   StringRef file) {
   size_t deep = findTooDeep(text);
@@ -37,14 +53,12 @@ llvm::Expected<llvm::json::Value> mega::parseJson(StringRef text,
     StringRef before = text.take_front(deep);
     size_t column = deep - before.rfind('\n');
     return llvm::createStringError(
-        file + ": [" + llvm::Twine(before.count('\n') + 1) + ":" +
-        llvm::Twine(column) + ", byte=" + llvm::Twine(deep + 1) +
-        "]: JSON is nested deeper than " + llvm::Twine(kMaxJsonDepth) +
-        " levels, expected at most that");
+        file + ":" + llvm::Twine(before.count('\n') + 1) + ":" +
+        llvm::Twine(column) + ": JSON is nested deeper than " +
+        llvm::Twine(kMaxJsonDepth) + " levels, expected at most that");
   }
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
   if (!value)
-    return llvm::createStringError(file + ": " +
-                                   llvm::toString(value.takeError()));
+    return llvm::createStringError(file + ":" + asLocated(value.takeError()));
   return value;
 }

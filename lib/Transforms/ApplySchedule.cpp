@@ -24,14 +24,15 @@ namespace {
 
 class ScheduleReader {
 public:
-  ScheduleReader(ProgramOp program, const ScheduleFile &schedule)
-      : program(program), schedule(schedule),
+  /// `file` is where the schedule stands.
+  ScheduleReader(ProgramOp program, const ScheduleFile &schedule, Location file)
+      : program(program), schedule(schedule), file(file),
         graph(program, /*counters=*/true, std::numeric_limits<int64_t>::max()) {
   }
 
   LogicalResult apply() {
     if (program.getSymName() != schedule.block)
-      return program.emitOpError("is '")
+      return errorAt(program, "is '")
              << program.getSymName() << "', expected '" << schedule.block
              << "', which the schedule is for";
     if (failed(place()) || failed(checkOrder()))
@@ -46,6 +47,13 @@ public:
   }
 
 private:
+  /// An error of `op` that also names the file.
+  InFlightDiagnostic errorAt(Operation *op, const Twine &message) {
+    InFlightDiagnostic diag = op->emitOpError(message);
+    diag.attachNote(file) << "the schedule";
+    return diag;
+  }
+
   /// Gives each stage its phase and its place.
   LogicalResult place() {
     std::vector<StageNode> &nodes = graph.getNodes();
@@ -58,11 +66,11 @@ private:
       for (const std::string &name : names) {
         auto it = indices.find(name);
         if (it == indices.end())
-          return program.emitOpError("has no stage '")
+          return errorAt(program, "has no stage '")
                  << name << "', which phase " << phase
                  << " of the schedule names";
         if (positions[it->second] >= 0)
-          return nodes[it->second].op.emitOpError("'")
+          return errorAt(nodes[it->second].op, "'")
                  << name << "' is named twice by the schedule, expected once";
         positions[it->second] = order.size();
         order.push_back(it->second);
@@ -70,7 +78,7 @@ private:
       }
     for (auto [index, node] : llvm::enumerate(nodes))
       if (positions[index] < 0)
-        return node.op.emitOpError("'")
+        return errorAt(node.op, "'")
                << node.op.getName()
                << "' is in no phase of the schedule, expected one";
     return success();
@@ -85,7 +93,7 @@ private:
           continue;
         auto [a, b] = edge.pairs.front();
         InFlightDiagnostic diag =
-            node.op.emitOpError("'")
+            errorAt(node.op, "'")
             << node.op.getName() << "' runs before '"
             << nodes[edge.earlier].op.getName()
             << "' in the schedule, expected after it for the "
@@ -101,7 +109,7 @@ private:
     std::vector<StageNode> &nodes = graph.getNodes();
     for (const std::string &name : {from, to})
       if (!indices.contains(name))
-        return program.emitOpError("has no stage '")
+        return errorAt(program, "has no stage '")
                << name << "', which counters of the schedule name";
     int64_t earlier = indices[from];
     StageNode &later = nodes[indices[to]];
@@ -109,18 +117,18 @@ private:
       return edge.earlier == earlier;
     });
     if (edge == later.edges.end())
-      return later.op.emitOpError("'")
+      return errorAt(later.op, "'")
              << to << "' does not depend on '" << from
              << "', expected no counters between them in the schedule";
     if (nodes[earlier].phase != later.phase)
-      return later.op.emitOpError("'")
+      return errorAt(later.op, "'")
              << to << "' is in phase " << later.phase << " and '" << from
              << "' in phase " << nodes[earlier].phase
              << ", expected one phase for counters between them";
     if (!edge->counters) {
       auto [a, b] = edge->pairs.front();
       InFlightDiagnostic diag =
-          later.op.emitOpError("'")
+          errorAt(later.op, "'")
           << to << "' and '" << from
           << "' have no counters that could order them, expected a barrier "
              "for the "
@@ -130,7 +138,7 @@ private:
       return diag;
     }
     if (graph.countPhases() == 1)
-      return later.op.emitOpError("'")
+      return errorAt(later.op, "'")
              << to
              << "' waits for counters in the only phase, expected "
                 "another in which they become 0";
@@ -140,11 +148,26 @@ private:
 
   ProgramOp program;
   const ScheduleFile &schedule;
+  Location file;
   StageGraph graph;
   llvm::StringMap<int64_t> indices; ///< of nodes, by name
   SmallVector<int64_t> positions;   ///< of nodes in the schedule
   SmallVector<int64_t> order;       ///< of nodes, as the schedule has them
 };
+
+/// The place in `file` that the message of an error about it starts with, which
+/// it is relieved of; the file's start if there is none.
+static FileLineColLoc takePlace(StringRef &message, StringRef file,
+                                MLIRContext *context) {
+  unsigned line = 1, column = 1;
+  message.consume_front(file);
+  message.consume_front(":");
+  if (!message.consumeInteger(10, line) && message.consume_front(":") &&
+      !message.consumeInteger(10, column))
+    message.consume_front(":");
+  message = message.ltrim();
+  return FileLineColLoc::get(context, file, line, column);
+}
 
 struct ApplySchedulePass
     : public mega::impl::ApplySchedulePassBase<ApplySchedulePass> {
@@ -152,19 +175,23 @@ struct ApplySchedulePass
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    Location start = FileLineColLoc::get(&getContext(), file, 1, 1);
     auto buffer = llvm::MemoryBuffer::getFile(file);
     if (!buffer) {
-      module.emitError("cannot read schedule file ")
+      emitError(start, "cannot read schedule file ")
           << file << ": " << buffer.getError().message();
       return signalPassFailure();
     }
     auto schedule = parseScheduleFile((*buffer)->getBuffer(), file);
     if (!schedule) {
-      module.emitError(llvm::toString(schedule.takeError()));
+      std::string text = llvm::toString(schedule.takeError());
+      StringRef message = text;
+      Location place = takePlace(message, file, &getContext());
+      emitError(place, message);
       return signalPassFailure();
     }
     for (ProgramOp program : module.getOps<ProgramOp>())
-      if (failed(ScheduleReader(program, *schedule).apply()))
+      if (failed(ScheduleReader(program, *schedule, start).apply()))
         return signalPassFailure();
   }
 };

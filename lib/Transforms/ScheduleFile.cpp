@@ -25,6 +25,21 @@ public:
     return llvm::createStringError(file + ": " + message);
   }
 
+  /// What `object` has as `key` is not what it should be.
+  llvm::Error wrong(const json::Object &object, StringRef key,
+                    const llvm::Twine &expected) const {
+    std::string found = "missing";
+    if (const json::Value *value = object.get(key)) {
+      found.clear();
+      llvm::raw_string_ostream(found) << *value;
+      // A value may be the whole file.
+      constexpr size_t kShown = 40;
+      if (found.size() > kShown)
+        found = found.substr(0, kShown) + "...";
+    }
+    return error("key '" + key + "' is " + found + ", expected " + expected);
+  }
+
   llvm::Expected<std::vector<std::string>> names(const json::Value &value,
                                                  const llvm::Twine &where) {
     const json::Array *array = value.getAsArray();
@@ -50,17 +65,17 @@ public:
                      "' is unknown, expected format, version, block, phases "
                      "or counters");
     if (object.getString("format") != kFormat)
-      return error("key 'format' is missing or not '" + kFormat + "'");
+      return wrong(object, "format", "\"" + kFormat + "\"");
     if (object.getInteger("version") != 1)
-      return error("key 'version' is missing or not 1");
+      return wrong(object, "version", "1");
     ScheduleFile result;
     std::optional<StringRef> block = object.getString("block");
     if (!block)
-      return error("key 'block' is missing or no string");
+      return wrong(object, "block", "the name of the block");
     result.block = block->str();
     const json::Array *phases = object.getArray("phases");
     if (!phases)
-      return error("key 'phases' is missing or no array");
+      return wrong(object, "phases", "an array of phases");
     for (auto [index, phase] : llvm::enumerate(*phases)) {
       auto stages = names(phase, "phase " + llvm::Twine(index));
       if (!stages)
@@ -74,7 +89,7 @@ public:
     if (!counters)
       return result;
     if (!counters->getAsArray())
-      return error("key 'counters' is no array");
+      return wrong(object, "counters", "an array of pairs of stages");
     for (auto [index, entry] : llvm::enumerate(*counters->getAsArray())) {
       auto pair = names(entry, "counters entry " + llvm::Twine(index));
       if (!pair)
@@ -82,7 +97,14 @@ public:
       if (pair->size() != 2)
         return error("counters entry " + llvm::Twine(index) + " has " +
                      llvm::Twine(pair->size()) + " stages, expected 2");
-      result.counters.emplace_back((*pair)[0], (*pair)[1]);
+      std::pair<std::string, std::string> stages((*pair)[0], (*pair)[1]);
+      for (auto [before, known] : llvm::enumerate(result.counters))
+        if (known == stages)
+          return error("counters entry " + llvm::Twine(index) + " is '" +
+                       stages.first + "' and '" + stages.second +
+                       "', as entry " + llvm::Twine(before) +
+                       " is, expected each pair once");
+      result.counters.push_back(std::move(stages));
     }
     return result;
   }

@@ -15,10 +15,10 @@ namespace mega {
 /// Megalith writes have less than 10 levels.
 inline constexpr int kMaxJsonDepth = 64;
 
-/// The value in `text`, the contents of `file`; errors name the file, line and
-/// column. LLVM's parser calls itself for each level, so that text of many
-/// levels would end the program: text of more than kMaxJsonDepth is refused
-/// unparsed.
+/// The value in `text`, the contents of `file`; errors start with
+/// "FILE:LINE:COLUMN: ". LLVM's parser calls itself for each level, so that
+/// text of many levels would end the program: text of more than kMaxJsonDepth
+/// is refused unparsed.
 llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text,
                                             llvm::StringRef file);
 
