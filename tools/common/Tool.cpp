@@ -4,6 +4,8 @@
 
 #include "Tool.h"
 
+#include "JsonFile.h"
+
 #include "mega/IR/Mega.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,6 +37,51 @@ llvm::Expected<CompileOptions> OptionsFlag::read() const {
   if (empty())
     return CompileOptions();
   return readOptionsFile(*this);
+}
+
+ScheduleFlags::ScheduleFlags(cl::OptionCategory &category)
+    : sync("sync", cl::desc("what may order two stages"),
+           cl::init(Synchronization::Barriers),
+           cl::values(clEnumValN(Synchronization::Barriers, "barriers",
+                                 "grid barriers (default)"),
+                      clEnumValN(Synchronization::Counters, "counters",
+                                 "grid barriers and counters")),
+           cl::cat(category)),
+      waitLimit("wait-limit", cl::init(64),
+                cl::desc("tiles that one counter may stand for, 1 or more, "
+                         "with --sync=counters (default 64)"),
+                cl::cat(category)),
+      schedule(
+          "schedule",
+          cl::desc("follow a schedule file (JSON) instead of choosing one"),
+          cl::cat(category)) {}
+
+llvm::Error ScheduleFlags::apply(CompileOptions &options) const {
+  bool syncGiven = sync.getNumOccurrences() != 0;
+  bool limitGiven = waitLimit.getNumOccurrences() != 0;
+  if (schedule.getNumOccurrences() != 0) {
+    if (syncGiven || limitGiven)
+      return llvm::createStringError(
+          "--schedule says what orders two stages, expected no --sync and no "
+          "--wait-limit beside it");
+    // Better known before the block is compiled.
+    if (auto text = readText(schedule, "schedule file "); !text)
+      return text.takeError();
+    options.schedule.file = schedule;
+  }
+  if (syncGiven)
+    options.schedule.sync = sync;
+  if (!limitGiven)
+    return llvm::Error::success();
+  if (waitLimit == 0)
+    return llvm::createStringError("--wait-limit is 0, expected 1 or more");
+  if (options.schedule.sync != Synchronization::Counters)
+    return llvm::createStringError(
+        "--wait-limit is " + std::to_string(waitLimit) +
+        " and stages are ordered by barriers only, expected --sync=counters "
+        "beside it");
+  options.schedule.waitLimit = waitLimit;
+  return llvm::Error::success();
 }
 
 int mega::reportError(StringRef tool, llvm::Error error) {

@@ -31,6 +31,17 @@ struct OptionsFlag : llvm::cl::opt<std::string> {
   llvm::Expected<CompileOptions> read() const;
 };
 
+/// --sync, --wait-limit and --schedule: what orders two stages.
+struct ScheduleFlags {
+  explicit ScheduleFlags(llvm::cl::OptionCategory &category);
+  /// Puts those that were given over what `options` say.
+  llvm::Error apply(CompileOptions &options) const;
+
+  llvm::cl::opt<Synchronization> sync;
+  llvm::cl::opt<unsigned> waitLimit;
+  llvm::cl::opt<std::string> schedule;
+};
+
 /// Prints an error as compilers do; the exit code.
 int reportError(llvm::StringRef tool, llvm::Error error);
 

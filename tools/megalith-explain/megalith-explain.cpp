@@ -40,6 +40,7 @@ cl::opt<std::string> output("o", cl::init("-"),
                             cl::desc("output path (default: standard output)"),
                             cl::cat(category));
 OptionsFlag optionsFlag(category);
+ScheduleFlags scheduleFlags(category);
 cl::opt<int64_t> context("context", cl::init(2048),
                          cl::desc("rows in each cache (default 2048, or as "
                                   "measured)"),
@@ -111,6 +112,8 @@ static llvm::Error run(MLIRContext &mlirContext) {
   auto options = optionsFlag.read();
   if (!options)
     return options.takeError();
+  if (llvm::Error error = scheduleFlags.apply(*options))
+    return error;
   FailureOr<CompiledKernel> kernel =
       compileBlock(*block, choice->target, options->emitter, options->schedule,
                    options->stages);

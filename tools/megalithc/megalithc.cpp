@@ -57,22 +57,7 @@ cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
 OptionsFlag optionsFlag(category);
 cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
-cl::opt<Synchronization>
-    sync("sync", cl::desc("what may order two stages"),
-         cl::init(Synchronization::Barriers),
-         cl::values(clEnumValN(Synchronization::Barriers, "barriers",
-                               "grid barriers (default)"),
-                    clEnumValN(Synchronization::Counters, "counters",
-                               "grid barriers and counters")),
-         cl::cat(category));
-cl::opt<unsigned> waitLimit("wait-limit", cl::init(64),
-                            cl::desc("tiles that one counter may stand for, "
-                                     "with --sync=counters (default 64)"),
-                            cl::cat(category));
-cl::opt<std::string>
-    schedule("schedule",
-             cl::desc("follow a schedule file (JSON) instead of choosing one"),
-             cl::cat(category));
+ScheduleFlags scheduleFlags(category);
 cl::opt<bool> prefetch("prefetch", cl::init(true),
                        cl::desc("ask L2 for rows of plain weights before "
                                 "each barrier (default on)"),
@@ -115,10 +100,8 @@ static llvm::Expected<CompileOptions> chooseOptions() {
   if (!read)
     return read.takeError();
   CompileOptions options = std::move(*read);
-  if (sync.getNumOccurrences() != 0)
-    options.schedule.sync = sync;
-  if (waitLimit.getNumOccurrences() != 0)
-    options.schedule.waitLimit = waitLimit;
+  if (llvm::Error error = scheduleFlags.apply(options))
+    return error;
   if (prefetch.getNumOccurrences() != 0)
     options.emitter.prefetchWeights = prefetch;
   if (!ring.empty()) {
@@ -128,7 +111,6 @@ static llvm::Expected<CompileOptions> chooseOptions() {
                                      "', expected SLOTSxUNITS, each 1 to 4");
   }
   options.emitter.instrument = instrument;
-  options.schedule.file = schedule;
   return options;
 }
 
@@ -240,11 +222,6 @@ static llvm::Error run(MLIRContext &context, const char *argv0) {
   if (!runtimeLibrary.empty() && emit != Emit::Torch)
     return llvm::createStringError(
         "--runtime-library is for --emit=torch only");
-  if (!schedule.empty() &&
-      (sync.getNumOccurrences() || waitLimit.getNumOccurrences()))
-    return llvm::createStringError(
-        "--schedule says what orders two stages, expected no --sync and no "
-        "--wait-limit beside it");
   auto target = chooseTarget(context);
   if (!target)
     return target.takeError();
