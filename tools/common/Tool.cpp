@@ -84,6 +84,14 @@ llvm::Error ScheduleFlags::apply(CompileOptions &options) const {
   return llvm::Error::success();
 }
 
+llvm::Error mega::checkContext(int64_t context) {
+  if (context >= 0 && context <= kMaxContext)
+    return llvm::Error::success();
+  return llvm::createStringError("--context is " + std::to_string(context) +
+                                 ", expected 0 to " +
+                                 std::to_string(kMaxContext));
+}
+
 int mega::reportError(StringRef tool, llvm::Error error) {
   llvm::WithColor::error(llvm::errs(), tool)
       << llvm::toString(std::move(error)) << "\n";

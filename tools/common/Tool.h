@@ -6,6 +6,7 @@
 #ifndef MEGALITH_TOOLS_TOOL_H
 #define MEGALITH_TOOLS_TOOL_H
 
+#include "ChoiceFlag.h"
 #include "CompileOptions.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -37,10 +38,13 @@ struct ScheduleFlags {
   /// Puts those that were given over what `options` say.
   llvm::Error apply(CompileOptions &options) const;
 
-  llvm::cl::opt<Synchronization> sync;
+  ChoiceFlag<Synchronization> sync;
   llvm::cl::opt<unsigned> waitLimit;
   llvm::cl::opt<std::string> schedule;
 };
+
+/// Fails unless `context` can be --context.
+llvm::Error checkContext(int64_t context);
 
 /// Prints an error as compilers do; the exit code.
 int reportError(llvm::StringRef tool, llvm::Error error);

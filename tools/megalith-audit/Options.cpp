@@ -25,7 +25,7 @@ struct Flags {
   cl::opt<std::string> bundle{cl::Positional, cl::Required,
                               cl::desc("<bundle directory>"),
                               cl::cat(category)};
-  cl::opt<Target> target{
+  mega::ChoiceFlag<Target> target{
       "target", cl::desc("What executes the bundle"),
       cl::values(
           clEnumValN(Target::Cuda, "cuda", "its kernel on a GPU (default)"),
@@ -97,12 +97,18 @@ static Error checkFlags(const Flags &flags) {
     if (option->getNumOccurrences() && *option < 1)
       return usage("--{0} has value {1}, expected 1 or more", option->ArgStr,
                    option->getValue());
+  if (flags.context > mega::kMaxContext)
+    return usage("--context has value {0}, expected 1 to {1}",
+                 flags.context.getValue(), mega::kMaxContext);
   if (flags.simSms < 1)
     return usage("--sim-sms has value {0}, expected 1 or more", flags.simSms);
   for (const auto *option : {&flags.maxError, &flags.tieGap})
     if (!(*option >= 0 && std::isfinite(*option)))
       return usage("--{0} has value {1}, expected a finite number, 0 or more",
                    option->ArgStr, option->getValue());
+  for (const auto *option : {&flags.block, &flags.cupti, &flags.json})
+    if (option->getNumOccurrences() && option->empty())
+      return usage("--{0} is empty, expected a file", option->ArgStr);
   if (!sys::fs::is_directory(flags.bundle))
     return usage("'{0}' is not a folder, expected a bundle",
                  flags.bundle.getValue());

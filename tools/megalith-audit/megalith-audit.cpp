@@ -58,6 +58,12 @@ static llvm::Expected<bool> runAudit(const AuditOptions &options) {
       return made.takeError();
     oracle = std::move(*made);
   }
+  int most = bundle->manifest.maxCtas;
+  if (options.sim && options.simChoices.ctas > most)
+    return llvm::createStringError(
+        "--sim-sms has value " + std::to_string(options.simChoices.ctas) +
+        ", expected 1 to " + std::to_string(most) + ", the most CTAs of '" +
+        bundle->manifest.block + "'");
   std::unique_ptr<Subject> subject;
   std::unique_ptr<Gpu> gpu;
   megalith::Status status = megalith::guard([&] {

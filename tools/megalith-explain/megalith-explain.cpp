@@ -28,7 +28,7 @@ cl::opt<std::string> input(cl::Positional, cl::Required,
                            cl::desc("<block.mlir>"), cl::cat(category));
 ArchFlag arch(category);
 MachineFlag machine(category);
-cl::opt<Format> outputFormat(
+ChoiceFlag<Format> outputFormat(
     "format", cl::desc("what to write"), cl::init(Format::Text),
     cl::values(clEnumValN(Format::Text, "text", "tables (default)"),
                clEnumValN(Format::Json, "json", "all of it, for programs"),
@@ -98,9 +98,8 @@ static std::string render(const explain::Explanation &explanation) {
 }
 
 static llvm::Error run(MLIRContext &mlirContext) {
-  if (context < 0)
-    return llvm::createStringError("--context is " + std::to_string(context) +
-                                   ", expected 0 or more");
+  if (llvm::Error error = checkContext(context))
+    return error;
   if (!fit.empty() && measured.empty())
     return llvm::createStringError("--fit is given without --measured");
   auto choice = chooseMachine(mlirContext, arch, machine);

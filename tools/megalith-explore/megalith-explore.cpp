@@ -100,9 +100,8 @@ static llvm::Expected<Setting> makeSetting() {
 static llvm::Error checkOptions() {
   if (input.empty())
     return llvm::createStringError("no block is given, expected <block.mlir>");
-  if (context < 0)
-    return llvm::createStringError("--context is " + std::to_string(context) +
-                                   ", expected 0 or more");
+  if (llvm::Error error = checkContext(context))
+    return error;
   if (jobs < 0 || top < 1)
     return llvm::createStringError("--jobs is " + std::to_string(jobs) +
                                    " and --top is " + std::to_string(top) +

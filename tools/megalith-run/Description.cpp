@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -71,6 +72,9 @@ static TensorDesc describe(mlir::Type type) {
 }
 
 Error Description::parse(const std::string &path) {
+  if (path != "-" && !sys::fs::exists(path))
+    return createStringError("description '" + path +
+                             "' does not exist, expected a .mlir file");
   llvm::SourceMgr sources;
   mlir::SourceMgrDiagnosticHandler handler(sources, &context);
   module = mlir::parseSourceFile<mlir::ModuleOp>(path, sources, &context);

@@ -7,6 +7,8 @@
 
 #include "Options.h"
 
+#include "../common/ChoiceFlag.h"
+
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -23,7 +23,7 @@ struct Flags {
   cl::opt<std::string> subject{cl::Positional, cl::Required,
                                cl::desc("<block.mlir | bundle directory>"),
                                cl::cat(category)};
-  cl::opt<Options::Target> target{
+  mega::ChoiceFlag<Options::Target> target{
       "target", cl::desc("What executes the block"),
       cl::values(clEnumValN(Options::Target::Reference, "reference",
                             "the interpreter on this host"),
@@ -120,9 +120,12 @@ struct Flags {
 } // namespace
 
 /// The output can be put where it is to go; better known before the run.
-static Error checkOutput(const std::string &path) {
+static Error checkOutput(const cl::opt<std::string> &flag) {
+  const std::string &path = flag;
   if (path.empty())
-    return Error::success();
+    return flag.getNumOccurrences()
+               ? usage("--output is empty, expected a file")
+               : Error::success();
   if (sys::fs::is_directory(path))
     return usage("--output names the folder '{0}', expected a file", path);
   SmallString<128> folder = sys::path::parent_path(path);
@@ -138,6 +141,15 @@ static Error checkOutput(const std::string &path) {
 
 /// Tells a bundle from a description, and wants what the target needs.
 static Error placeSubject(const Flags &flags, Options &options) {
+  for (const auto *option : {&flags.block, &flags.bundle})
+    if (option->getNumOccurrences() && option->empty())
+      return usage("--{0} is empty, expected a {1}", option->ArgStr,
+                   option == &flags.bundle ? "bundle's folder" : "file");
+  // A description may come from standard input.
+  if (flags.subject != "-" && !sys::fs::exists(flags.subject))
+    return usage("'{0}' does not exist, expected a description (.mlir) or a "
+                 "bundle's folder",
+                 flags.subject.getValue());
   options.block = flags.block;
   options.bundle = flags.bundle;
   std::string &place =
@@ -183,9 +195,9 @@ static Error placeCases(const Flags &flags, Options &options) {
     options.seeds = {options.state.seed.value_or(0)};
   bool given = flags.context.getNumOccurrences() || !flags.contexts.empty();
   for (int64_t &context : options.contexts) {
-    if (given && context < 0)
-      return usage("--context has value {0}, expected a non-negative one",
-                   context);
+    if (given && (context < 0 || context > mega::kMaxContext))
+      return usage("--context has value {0}, expected 0 to {1}", context,
+                   mega::kMaxContext);
     if (!given && options.state.seed)
       context = 0;
   }
@@ -278,7 +290,7 @@ Expected<Options> mega::run::parseOptions(int argc, char **argv) {
       return source.takeError();
     *place = *source;
   }
-  if (Error error = checkOutput(options.output))
+  if (Error error = checkOutput(flags.output))
     return error;
   if (Error error = placeSubject(flags, options))
     return error;

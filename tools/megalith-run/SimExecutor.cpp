@@ -38,6 +38,16 @@ private:
 
 } // namespace
 
+/// The bundle says how many CTAs its kernel runs with at most.
+static Error checkSms(int sms, const megalith::Manifest &manifest) {
+  if (sms <= manifest.maxCtas)
+    return Error::success();
+  return createStringError("--sim-sms has value " + std::to_string(sms) +
+                           ", expected 1 to " +
+                           std::to_string(manifest.maxCtas) +
+                           ", the most CTAs of '" + manifest.block + "'");
+}
+
 /// From the bundle if there is one, else from the description.
 static Expected<std::unique_ptr<SimInstance>>
 makeInstance(const Description &description, const SimChoices &choices,
@@ -48,6 +58,8 @@ makeInstance(const Description &description, const SimChoices &choices,
     return bundle.manifest.hasCaches() ? rows : 0;
   };
   if (auto bundle = description.bundle()) {
+    if (Error error = checkSms(choices.ctas, bundle->manifest))
+      return error;
     auto made =
         SimInstance::create(bundle, rowsOf(*bundle), choices.ctas, compile);
     if (!made)
@@ -57,6 +69,8 @@ makeInstance(const Description &description, const SimChoices &choices,
   auto source = compileText(description);
   if (!source)
     return source.takeError();
+  if (Error error = checkSms(choices.ctas, source->bundle->manifest))
+    return error;
   auto kernel = megalith::SimKernel::compile(source->text, compile);
   if (!kernel)
     return createStringError(kernel.status().message());

@@ -4,6 +4,8 @@
 
 #include "Flags.h"
 
+#include "llvm/Support/FileSystem.h"
+
 using namespace llvm;
 using namespace mega::run;
 
@@ -20,6 +22,12 @@ Expected<Source> mega::run::parseSource(StringRef flag, StringRef text) {
   }
   if (text.empty())
     return usage("--{0} is empty, expected a file or random:SEED", flag);
+  // "random" alone is a seed that was forgotten.
+  if (!sys::fs::exists(text))
+    return usage("--{0} is '{1}', which does not exist, expected a file{2}",
+                 flag, text,
+                 flag == "weights" ? ", random:SEED or balanced:SEED"
+                                   : " or random:SEED");
   source.path = text.str();
   return source;
 }
@@ -42,6 +50,8 @@ CommonFlags::CommonFlags(cl::OptionCategory &category, const char *weights)
              cl::cat(category)) {}
 
 Error CommonFlags::place(Options &options) const {
+  if (threads.getNumOccurrences() && threads == 0)
+    return usage("--host-threads has value 0, expected 1 or more");
   if (device < 0)
     return usage("--device has value {0}, expected 0 or more", device);
   Expected<Source> source = parseSource("weights", weights);

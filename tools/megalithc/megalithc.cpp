@@ -38,20 +38,21 @@ cl::list<std::string> ptxArchs(
              "that none of --arch fits"),
     cl::cat(category));
 MachineFlag machine(category);
-cl::opt<Emit> emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
-                   cl::values(clEnumValN(Emit::Mlir, "mlir", "level-3 IR"),
-                              clEnumValN(Emit::Schedule, "schedule",
-                                         "schedule file for --schedule"),
-                              clEnumValN(Emit::Cuda, "cuda", "CUDA C++"),
-                              clEnumValN(Emit::Ptx, "ptx", "PTX text"),
-                              clEnumValN(Emit::Cubin, "cubin", "GPU image"),
-                              clEnumValN(Emit::Bundle, "bundle",
-                                         "directory for the runtime "
-                                         "(default)"),
-                              clEnumValN(Emit::Torch, "torch",
-                                         "Python package: a torch.nn.Module, "
-                                         "its bundle and the runtime")),
-                   cl::cat(category));
+ChoiceFlag<Emit>
+    emit("emit", cl::desc("what to write"), cl::init(Emit::Bundle),
+         cl::values(clEnumValN(Emit::Mlir, "mlir", "level-3 IR"),
+                    clEnumValN(Emit::Schedule, "schedule",
+                               "schedule file for --schedule"),
+                    clEnumValN(Emit::Cuda, "cuda", "CUDA C++"),
+                    clEnumValN(Emit::Ptx, "ptx", "PTX text"),
+                    clEnumValN(Emit::Cubin, "cubin", "GPU image"),
+                    clEnumValN(Emit::Bundle, "bundle",
+                               "directory for the runtime "
+                               "(default)"),
+                    clEnumValN(Emit::Torch, "torch",
+                               "Python package: a torch.nn.Module, "
+                               "its bundle and the runtime")),
+         cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("output path; - for standard output"),
                             cl::cat(category));
 OptionsFlag optionsFlag(category);
