@@ -10,6 +10,7 @@
 #include "mega/Target/Torch.h"
 
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -20,7 +21,7 @@ namespace fs = llvm::sys::fs;
 
 static constexpr StringRef kLibraryName = "libmegalith.so";
 
-static std::string join(StringRef folder, const Twine &name) {
+static std::string inside(StringRef folder, const Twine &name) {
   llvm::SmallString<128> path(folder);
   llvm::sys::path::append(path, name);
   return path.str().str();
@@ -39,7 +40,7 @@ llvm::Expected<std::string> mega::findRuntimeLibrary(StringRef given,
   StringRef folder = llvm::sys::path::parent_path(program);
   // A build tree, then what CMake installs.
   for (StringRef place : {"../runtime", MEGALITH_LIBRARY_FROM_BIN}) {
-    std::string path = join(join(folder, place), kLibraryName);
+    std::string path = inside(inside(folder, place), kLibraryName);
     if (fs::exists(path))
       return path;
   }
@@ -47,6 +48,35 @@ llvm::Expected<std::string> mega::findRuntimeLibrary(StringRef given,
                                  " in ../runtime or " +
                                  MEGALITH_LIBRARY_FROM_BIN + " beside " +
                                  program + ", expected --runtime-library=PATH");
+}
+
+/// Fails unless a Python statement can import the folder by its name: of ASCII,
+/// what an identifier has, and no keyword.
+static llvm::Error checkImportable(StringRef path) {
+  llvm::SmallString<128> whole(path);
+  if (std::error_code error = fs::make_absolute(whole))
+    return fileError(error, "cannot find " + path);
+  llvm::sys::path::remove_dots(whole, /*remove_dot_dot=*/true);
+  StringRef name = llvm::sys::path::filename(whole);
+  static constexpr StringRef keywords[] = {
+      "False",  "None",   "True",    "and",      "as",       "assert", "async",
+      "await",  "break",  "class",   "continue", "def",      "del",    "elif",
+      "else",   "except", "finally", "for",      "from",     "global", "if",
+      "import", "in",     "is",      "lambda",   "nonlocal", "not",    "or",
+      "pass",   "raise",  "return",  "try",      "while",    "with",   "yield"};
+  if (llvm::is_contained(keywords, name))
+    return llvm::createStringError(
+        "folder name '" + name +
+        "' is a word of Python's, expected a name that it can import");
+  auto fits = [](char c) {
+    return llvm::isAlnum(c) || c == '_' || !llvm::isASCII(c);
+  };
+  if (name.empty() || llvm::isDigit(name.front()) || !llvm::all_of(name, fits))
+    return llvm::createStringError(
+        "folder name '" + name +
+        "' is no name that Python can import, expected letters, digits and _, "
+        "and no digit first");
+  return llvm::Error::success();
 }
 
 /// Fails if `path` holds an entry that is none of `names`.
@@ -68,8 +98,9 @@ static llvm::Error checkOnly(StringRef path, ArrayRef<StringRef> names) {
 static llvm::Error checkReplaceable(StringRef path) {
   if (!fs::exists(path))
     return llvm::Error::success();
-  std::string bundle = join(path, "bundle"), package = join(path, "megalith");
-  if (!isBundle(bundle) || !fs::exists(join(path, "module.py")))
+  std::string bundle = inside(path, "bundle"),
+              package = inside(path, "megalith");
+  if (!isBundle(bundle) || !fs::exists(inside(path, "module.py")))
     return llvm::createStringError(
         path + " exists and is not a torch module's folder, expected one or a "
                "new name");
@@ -91,6 +122,8 @@ llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
                                    StringRef library) {
   while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
     path = path.drop_back();
+  if (llvm::Error error = checkImportable(path))
+    return error;
   if (llvm::Error error = checkReplaceable(path))
     return error;
   FailureOr<TorchModule> module = emitTorchModule(block, source);
@@ -101,22 +134,24 @@ llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
 
   llvm::SmallString<128> beside;
   fs::createUniquePath(path + ".%%%%%%%%.tmp", beside, /*MakeAbsolute=*/false);
-  std::string package = join(beside, "megalith");
+  std::string package = inside(beside, "megalith");
   if (std::error_code error = fs::create_directories(package))
     return fileError(error, "cannot create " + package);
   llvm::scope_exit cleanUp([&] { fs::remove_directories(beside); });
-  if (llvm::Error error = writeFile(join(beside, "module.py"), module->module))
+  if (llvm::Error error =
+          writeFile(inside(beside, "module.py"), module->module))
     return error;
-  if (llvm::Error error = writeFile(join(beside, "__init__.py"), module->init))
+  if (llvm::Error error =
+          writeFile(inside(beside, "__init__.py"), module->init))
     return error;
   for (auto [name, text] : pythonPackage())
-    if (llvm::Error error = writeFile(join(package, StringRef(name)), text))
+    if (llvm::Error error = writeFile(inside(package, StringRef(name)), text))
       return error;
-  std::string target = join(package, kLibraryName);
+  std::string target = inside(package, kLibraryName);
   if (std::error_code error = fs::copy_file(library, target))
     return fileError(error, "cannot copy " + library + " to " + target);
   if (llvm::Error error =
-          writeBundle(join(beside, "bundle"), kernel, archs, ptxArchs))
+          writeBundle(inside(beside, "bundle"), kernel, archs, ptxArchs))
     return error;
   if (llvm::Error error = moveIntoPlace(beside, path))
     return error;
