@@ -43,6 +43,42 @@ static llvm::Error write(const AuditOptions &options, const Audit &audit) {
   return writeFile(options.json, jsonOf(audit));
 }
 
+namespace {
+/// A line on standard error, where that is a terminal: an audit on the
+/// simulator takes minutes. It leaves nothing behind.
+class ProgressLine {
+public:
+  ~ProgressLine() {
+    if (shown)
+      llvm::errs() << "\r\033[K";
+  }
+  void begin(const std::string &name, size_t index, size_t count) {
+    check = "[" + std::to_string(index + 1) + "/" + std::to_string(count) +
+            "] " + name;
+    draw("");
+  }
+  void draw(const std::string &detail) {
+    if (shown)
+      llvm::errs() << "\r\033[K" << check << (detail.empty() ? "" : ": ")
+                   << detail;
+  }
+
+private:
+  bool shown = llvm::errs().is_displayed();
+  std::string check;
+};
+} // namespace
+
+/// The findings, with progress shown on the way.
+static std::vector<Finding> runShown(Bench &bench) {
+  ProgressLine line;
+  bench.progress = [&](const std::string &detail) { line.draw(detail); };
+  return runChecks(bench,
+                   [&](const std::string &name, size_t index, size_t count) {
+                     line.begin(name, index, count);
+                   });
+}
+
 static llvm::Expected<bool> runAudit(const AuditOptions &options) {
   auto description = run::Description::load(options.source);
   if (!description)
@@ -80,7 +116,7 @@ static llvm::Expected<bool> runAudit(const AuditOptions &options) {
     bench.gpu = gpu.get();
   }
   Audit audit{options.source.bundle, bundle->manifest.block, subject->name(),
-              runChecks(bench)};
+              runShown(bench)};
   if (llvm::Error error = write(options, audit))
     return error;
   return audit.passed();

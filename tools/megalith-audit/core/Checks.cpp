@@ -65,7 +65,8 @@ bool mega::audit::finite(const Tensor &tensor) {
   return true;
 }
 
-std::vector<Finding> mega::audit::runChecks(Bench &bench) {
+std::vector<Finding> mega::audit::runChecks(Bench &bench,
+                                            const CheckListener &begins) {
   struct Check {
     const char *name;
     Finding (*run)(Bench &);
@@ -90,6 +91,8 @@ std::vector<Finding> mega::audit::runChecks(Bench &bench) {
   bool hangs = false;
   for (const Check &check : checks) {
     Finding finding;
+    if (begins)
+      begins(check.name, findings.size(), std::size(checks));
     if (hangs) {
       finding = {"", Outcome::Skipped, "the device hangs"};
     } else {

@@ -10,7 +10,9 @@
 #include "Gpu.h"
 #include "Subject.h"
 
+#include <functional>
 #include <optional>
+#include <string>
 
 namespace mega::audit {
 
@@ -41,6 +43,9 @@ struct Bench {
   /// Both null on the simulator.
   GpuSubject *gpuSubject = nullptr;
   Gpu *gpu = nullptr;
+  /// Told how far the check that runs is, as in "12 of 419 parts". May be
+  /// empty.
+  std::function<void(const std::string &)> progress = nullptr;
 
   /// Token `index` of the audit.
   Tensor token(int64_t index) const;
@@ -48,9 +53,13 @@ struct Bench {
   Start start(uint64_t salt = 0, std::optional<int64_t> context = {}) const;
 };
 
-/// Runs every check. A check that throws has failed; if the device hangs, the
-/// rest is skipped.
-std::vector<Finding> runChecks(Bench &bench);
+/// Told which check begins, from 0, and of how many.
+using CheckListener =
+    std::function<void(const std::string &name, size_t index, size_t count)>;
+
+/// Runs every check, telling `begins` before each if it is not empty. A check
+/// that throws has failed; if the device hangs, the rest is skipped.
+std::vector<Finding> runChecks(Bench &bench, const CheckListener &begins = {});
 
 // The checks one by one.
 Finding checkReference(Bench &bench);

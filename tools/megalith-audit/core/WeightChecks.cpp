@@ -155,8 +155,10 @@ Finding mega::audit::checkWeights(Bench &bench) {
   inputs.reachAll(experts);
 
   std::vector<std::string> unread, unreached;
-  size_t alreadyZero = 0;
+  size_t alreadyZero = 0, done = 0;
   for (const WeightPart &part : parts) {
+    if (bench.progress)
+      bench.progress(fmt::format("{} of {} parts", done++, parts.size()));
     PackedPart packed = packPart(manifest, bench.weights, part);
     if (packed.present == packed.zeroed) {
       ++alreadyZero;
