@@ -14,11 +14,10 @@ OwningOpRef<ModuleOp> mega::parseBlock(StringRef path, MLIRContext &context) {
   return parseSourceFile<ModuleOp>(path, ParserConfig(&context));
 }
 
-FailureOr<CompiledKernel> mega::compileBlock(ModuleOp block, TargetAttr target,
-                                             const EmitterOptions &options,
-                                             const ScheduleOptions &schedule,
-                                             const StageOptions &stages) {
-  CompiledKernel result;
+FailureOr<LoweredBlock> mega::lowerBlock(ModuleOp block, TargetAttr target,
+                                         const ScheduleOptions &schedule,
+                                         const StageOptions &stages) {
+  LoweredBlock result;
   result.relaxations = collectRelaxations(block);
   result.module = block.clone();
   (*result.module)->setAttr(kTargetAttrName, target);
@@ -27,9 +26,18 @@ FailureOr<CompiledKernel> mega::compileBlock(ModuleOp block, TargetAttr target,
   if (failed(pm.run(*result.module)))
     return failure();
   result.kernel = *result.module->getOps<KernelOp>().begin();
-  FailureOr<EmittedKernel> emitted = emitCuda(result.kernel, options);
+  return result;
+}
+
+FailureOr<CompiledKernel> mega::compileBlock(ModuleOp block, TargetAttr target,
+                                             const EmitterOptions &options,
+                                             const ScheduleOptions &schedule,
+                                             const StageOptions &stages) {
+  FailureOr<LoweredBlock> lowered = lowerBlock(block, target, schedule, stages);
+  if (failed(lowered))
+    return failure();
+  FailureOr<EmittedKernel> emitted = emitCuda(lowered->kernel, options);
   if (failed(emitted))
     return failure();
-  result.emitted = std::move(*emitted);
-  return result;
+  return CompiledKernel{std::move(*lowered), std::move(*emitted)};
 }

@@ -15,12 +15,16 @@
 
 namespace mega {
 
-/// A lowered and emitted block.
-struct CompiledKernel {
-  mlir::OwningOpRef<mlir::ModuleOp> module; ///< level 3
-  KernelOp kernel;                          ///< in `module`
-  EmittedKernel emitted;
+/// A block at level 3.
+struct LoweredBlock {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  KernelOp kernel; ///< in `module`
   llvm::json::Array relaxations;
+};
+
+/// A lowered and emitted block.
+struct CompiledKernel : LoweredBlock {
+  EmittedKernel emitted;
 
   KernelFacts facts() const {
     return {emitted.entry, emitted.sharedBytes, emitted.stampBytes,
@@ -31,6 +35,13 @@ struct CompiledKernel {
 /// Parses `path`; errors are diagnostics.
 mlir::OwningOpRef<mlir::ModuleOp> parseBlock(llvm::StringRef path,
                                              mlir::MLIRContext &context);
+
+/// Lowers a copy of `block` for `target`; errors are diagnostics. Emitter
+/// options have no part in it: emitCuda() can be called with others again.
+mlir::FailureOr<LoweredBlock> lowerBlock(mlir::ModuleOp block,
+                                         TargetAttr target,
+                                         const ScheduleOptions &schedule = {},
+                                         const StageOptions &stages = {});
 
 /// Lowers a copy of `block` for `target` and emits it; errors are diagnostics.
 mlir::FailureOr<CompiledKernel> compileBlock(

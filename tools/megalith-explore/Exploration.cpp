@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -26,6 +27,7 @@
 #include <csignal>
 #include <functional>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 using namespace mlir;
@@ -87,22 +89,37 @@ public:
     return std::move(*kernel);
   }
 
-  void visit(Candidate &candidate) {
-    llvm::Expected<CompiledKernel> kernel = compile(candidate.options);
-    if (!kernel) {
-      candidate.error = llvm::toString(kernel.takeError());
+  /// Candidates of one lowering: it is made once, each one's text from it.
+  void visit(llvm::MutableArrayRef<Candidate> group) {
+    std::string message;
+    ScopedDiagnosticHandler handler(&context, keepFirst(message));
+    const CompileOptions &options = group.front().options;
+    FailureOr<LoweredBlock> lowered =
+        lowerBlock(*block, machine.target, options.schedule, options.stages);
+    if (failed(lowered)) {
+      for (Candidate &candidate : group)
+        candidate.error = message;
       return;
     }
     TokenCost cost =
-        predict(kernel->kernel, machine.costs,
+        predict(lowered->kernel, machine.costs,
                 {machine.target.getCtas(), setting.subject.context});
-    candidate.compiled = Compiled{
-        cost.barriers,
-        int64_t(cost.phases.size()),
-        std::round(cost.totalUs * 100) / 100,
-        int64_t(kernel->kernel.getWorkspaceBytes()),
-        kernel->emitted.sharedBytes,
-        llvm::utohexstr(llvm::xxh3_64bits(kernel->emitted.source), true, 16)};
+    for (Candidate &candidate : group) {
+      message.clear();
+      FailureOr<EmittedKernel> emitted =
+          emitCuda(lowered->kernel, candidate.options.emitter);
+      if (failed(emitted)) {
+        candidate.error = message;
+        continue;
+      }
+      candidate.compiled = Compiled{
+          cost.barriers,
+          int64_t(cost.phases.size()),
+          std::round(cost.totalUs * 100) / 100,
+          int64_t(lowered->kernel.getWorkspaceBytes()),
+          emitted->sharedBytes,
+          llvm::utohexstr(llvm::xxh3_64bits(emitted->source), true, 16)};
+    }
   }
 
   TargetAttr target() const { return machine.target; }
@@ -185,26 +202,49 @@ llvm::Error forEach(const Setting &setting, llvm::ArrayRef<size_t> indices,
 
 } // namespace
 
+/// Candidates that were not visited, those together that differ in nothing but
+/// how they are emitted.
+static std::vector<std::vector<size_t>>
+openGroups(llvm::ArrayRef<Candidate> candidates) {
+  llvm::StringMap<size_t> places;
+  std::vector<std::vector<size_t>> groups;
+  for (auto [index, candidate] : llvm::enumerate(candidates)) {
+    if (candidate.visited())
+      continue;
+    CompileOptions lowering = candidate.options;
+    lowering.emitter = {};
+    auto [place, added] = places.try_emplace(describe(lowering), groups.size());
+    if (added)
+      groups.emplace_back();
+    groups[place->second].push_back(index);
+  }
+  return groups;
+}
+
 llvm::Error mega::explore::compileAll(const Setting &setting,
                                       std::vector<Candidate> &candidates) {
-  std::vector<size_t> open;
-  for (auto [index, candidate] : llvm::enumerate(candidates))
-    if (!candidate.visited())
-      open.push_back(index);
-  Progress progress("compiling", candidates.size(),
-                    candidates.size() - open.size());
-  // A worker's result appears in the list under the lock only.
-  std::vector<Candidate> results(candidates.size());
+  std::vector<std::vector<size_t>> groups = openGroups(candidates);
+  size_t open = 0;
+  for (const std::vector<size_t> &group : groups)
+    open += group.size();
+  Progress progress("compiling", candidates.size(), candidates.size() - open);
+  // A worker's results appear in the list under the lock only.
+  std::vector<std::vector<Candidate>> results(groups.size());
+  std::vector<size_t> all(groups.size());
+  std::iota(all.begin(), all.end(), 0);
   return forEach(
-      setting, open,
-      [&](Worker &worker, size_t index) {
-        results[index] = candidates[index];
-        worker.visit(results[index]);
+      setting, all,
+      [&](Worker &worker, size_t at) {
+        for (size_t index : groups[at])
+          results[at].push_back(candidates[index]);
+        worker.visit(results[at]);
         return llvm::Error::success();
       },
-      [&](size_t index) {
-        candidates[index] = std::move(results[index]);
-        progress.step(describe(candidates[index].options));
+      [&](size_t at) {
+        for (auto [index, result] : llvm::zip_equal(groups[at], results[at])) {
+          candidates[index] = std::move(result);
+          progress.step(describe(candidates[index].options));
+        }
         return saveState(statePath(setting), setting.subject, candidates);
       });
 }

@@ -24,8 +24,9 @@ bool interrupted();
 /// From here on, SIGINT and SIGTERM ask to stop.
 void catchInterrupts();
 
-/// Compiles every candidate that was not visited, saving the state after each.
-/// Returns early if interrupted.
+/// Compiles every candidate that was not visited: lowers once for all that
+/// differ in how they are emitted only, and saves the state after each such
+/// group. Returns early if interrupted.
 llvm::Error compileAll(const Setting &setting,
                        std::vector<Candidate> &candidates);
 

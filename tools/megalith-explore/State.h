@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The exploration on disk: written after every candidate, so that an
+/// The exploration on disk: written after every few candidates, so that an
 /// interrupted one goes on where it stopped.
 
 #ifndef MEGALITH_TOOLS_EXPLORE_STATE_H

@@ -187,11 +187,12 @@ static llvm::Expected<int> run(llvm::StringRef program) {
                                    candidates.front().error);
   std::vector<size_t> front = paretoFront(candidates, different);
   std::vector<size_t> worth = worthMeasuring(candidates, different, front);
-  if (nvrtc)
-    if (llvm::Error error = assemble(*setting, candidates, front))
-      return error;
   if (bundles || measure)
     if (llvm::Error error = writeBundles(*setting, candidates, worth))
+      return error;
+  // What has a bundle is assembled already.
+  if (nvrtc)
+    if (llvm::Error error = assemble(*setting, candidates, front))
       return error;
   if (interrupted())
     return reportInterrupt(candidates, *setting);
