@@ -70,6 +70,17 @@ llvm::Error mega::checkOnlyBundleFiles(StringRef path) {
   return llvm::Error::success();
 }
 
+llvm::Expected<std::string> mega::placeOfFolder(StringRef path) {
+  while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
+    path = path.drop_back();
+  if (!llvm::sys::fs::is_symlink_file(path))
+    return path.str();
+  llvm::SmallString<128> place;
+  if (std::error_code error = llvm::sys::fs::real_path(path, place))
+    return fileError(error, "cannot follow the link " + path);
+  return place.str().str();
+}
+
 llvm::Error mega::moveIntoPlace(StringRef beside, StringRef path) {
   // What is old goes only once the new one stands in its place.
   std::string old = (beside + ".old").str();
@@ -87,12 +98,13 @@ llvm::Error mega::moveIntoPlace(StringRef beside, StringRef path) {
   return llvm::Error::success();
 }
 
-llvm::Error mega::writeBundle(StringRef path, CompiledKernel &kernel,
+llvm::Error mega::writeBundle(StringRef wanted, CompiledKernel &kernel,
                               ArrayRef<std::string> archs,
                               ArrayRef<std::string> ptxArchs) {
-  // "name/" is the same directory; what lies beside it does not start inside.
-  while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
-    path = path.drop_back();
+  llvm::Expected<std::string> place = placeOfFolder(wanted);
+  if (!place)
+    return place.takeError();
+  StringRef path = *place;
   if (llvm::Error error = checkReplaceable(path))
     return error;
   if (llvm::sys::fs::is_directory(path))

@@ -26,6 +26,11 @@ bool isBundle(llvm::StringRef path);
 /// Fails if the bundle `path` holds a file that no bundle has.
 llvm::Error checkOnlyBundleFiles(llvm::StringRef path);
 
+/// Where a folder that is to be `path` goes: less separators at the end, for
+/// what lies beside it must not start inside; and if it is a link, what that
+/// names, for replacing the link would empty what it names.
+llvm::Expected<std::string> placeOfFolder(llvm::StringRef path);
+
 /// Renames the folder `beside` to `path`, in place of what is there.
 llvm::Error moveIntoPlace(llvm::StringRef beside, llvm::StringRef path);
 

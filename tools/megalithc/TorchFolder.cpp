@@ -115,15 +115,18 @@ static llvm::Error checkReplaceable(StringRef path) {
   return checkOnly(package, files);
 }
 
-llvm::Error mega::writeTorchFolder(StringRef path, ModuleOp block,
+llvm::Error mega::writeTorchFolder(StringRef wanted, ModuleOp block,
                                    StringRef source, CompiledKernel &kernel,
                                    ArrayRef<std::string> archs,
                                    ArrayRef<std::string> ptxArchs,
                                    StringRef library) {
-  while (path.size() > 1 && llvm::sys::path::is_separator(path.back()))
-    path = path.drop_back();
-  if (llvm::Error error = checkImportable(path))
+  // The name that is imported is the link's.
+  if (llvm::Error error = checkImportable(wanted))
     return error;
+  llvm::Expected<std::string> place = placeOfFolder(wanted);
+  if (!place)
+    return place.takeError();
+  StringRef path = *place;
   if (llvm::Error error = checkReplaceable(path))
     return error;
   FailureOr<TorchModule> module = emitTorchModule(block, source);
