@@ -65,7 +65,7 @@ TEST(Races, LanesNeedSyncwarpAndShufflesAreNone) {
 TEST(Races, GridBarrierOrdersCtas) {
   TinyKernel kernel(R"(
     p.workspace[64 + blockIdx.x] = 5;
-    mega::GridBarrier::arriveAndWait(reinterpret_cast<mega::u32 *>(p.workspace));
+    gridBarrier(p.workspace);
     p.output[blockIdx.x] = p.workspace[64 + 1 - blockIdx.x];)",
                     {2, 32, 0}, barrierIdiom());
   // All lanes write the same word: that is a race of its own.
@@ -73,7 +73,7 @@ TEST(Races, GridBarrierOrdersCtas) {
   TinyKernel once(R"(
     if (threadIdx.x == 7)
       p.workspace[64 + blockIdx.x] = 5;
-    mega::GridBarrier::arriveAndWait(reinterpret_cast<mega::u32 *>(p.workspace));
+    gridBarrier(p.workspace);
     if (threadIdx.x == 0)
       p.output[blockIdx.x] = p.workspace[64 + 1 - blockIdx.x];)",
                   twoCtas, barrierIdiom());
@@ -89,7 +89,7 @@ TEST(Races, WeakGridBarrierIsReportedThoughValuesAreRight) {
   const std::string body = R"(
     if (threadIdx.x == 0)
       p.workspace[64 + blockIdx.x] = 5;
-    mega::GridBarrier::arriveAndWait(reinterpret_cast<mega::u32 *>(p.workspace));
+    gridBarrier(p.workspace);
     if (threadIdx.x == 0)
       p.output[blockIdx.x] = p.workspace[64 + 1 - blockIdx.x];)";
   for (auto [from, to] : {std::pair<const char *, const char *>{
@@ -142,8 +142,7 @@ TEST(Bounds, GapsAndConstants) {
 TEST(Deadlock, NamesEveryCtaAndTheVariable) {
   TinyKernel kernel(R"(
     if (blockIdx.x != 1)
-      mega::GridBarrier::arriveAndWait(
-          reinterpret_cast<mega::u32 *>(p.workspace));)",
+      gridBarrier(p.workspace);)",
                     {3, 64, 0}, barrierIdiom());
   expectReport(kernel.run(), Kind::Deadlock,
                {"2 threads of CTAs 0, 2 wait for the grid barrier at byte 0 of "
@@ -154,12 +153,17 @@ TEST(Deadlock, NamesEveryCtaAndTheVariable) {
 
 /// Each CTA runs three phases of two tiles, and waits for something in one.
 const char *const phases = R"(
-  struct Stage { int kind, arguments, phase, number; };
-  __constant__ const Stage kStages[] = {
-    {0, 0, 0, 0}, // linear first (a.mlir:1)
-    {0, 1, 1, 0}, // linear second (a.mlir:2)
-    {0, 2, 2, 0}, // linear third (a.mlir:3)
-  };
+  static __device__ void schedule() {
+    mega::atPhase(0);
+    // linear first (a.mlir:1)
+    mega::atStage(0);
+    mega::atPhase(1);
+    // linear second (a.mlir:2)
+    mega::atStage(0);
+    mega::atPhase(2);
+    // linear third (a.mlir:3)
+    mega::atStage(0);
+  }
 )";
 
 TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
@@ -171,8 +175,7 @@ TEST(Deadlock, NamesOpAndTileByTheScheduleNotByBarriersPassed) {
       for (int tile = blockIdx.x; tile < 2; tile += gridDim.x)
         mega::atTile(tile);
       if (phase == 1 && blockIdx.x != 1)
-        mega::GridBarrier::arriveAndWait(
-            reinterpret_cast<mega::u32 *>(p.workspace));
+        gridBarrier(p.workspace);
     })",
                     {2, 32, 0}, barrierIdiom(), {}, phases);
   expectReport(kernel.run(), Kind::Deadlock,
@@ -368,7 +371,7 @@ TEST(AsyncCopy, OrdinaryWriteOverAnMbarrier) {
 TEST(Scheduler, SameSeedSameRun) {
   TinyKernel kernel(R"(
     if (threadIdx.x == 0) p.workspace[64 + blockIdx.x] = 1;
-    mega::GridBarrier::arriveAndWait(reinterpret_cast<mega::u32 *>(p.workspace));
+    gridBarrier(p.workspace);
     p.output[blockIdx.x * 64 + threadIdx.x] = p.workspace[64 + 1 - blockIdx.x];)",
                     twoCtas, barrierIdiom());
   SimRun a = kernel.run({7, SimPolicy::Random, 8});

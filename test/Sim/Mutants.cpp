@@ -34,6 +34,12 @@ public:
   /// Replaces the first occurrence of `from` in a twin.
   void twin(const std::string &kind, const std::string &file,
             const std::string &from, const std::string &to);
+  /// A call of a stage's function: where its name stands, and the name.
+  struct Call {
+    size_t at;
+    std::string function;
+  };
+  std::vector<std::vector<Call>> stageCalls() const;
   void barriers();
   void counters();
   void workspaceReuse();
@@ -182,37 +188,77 @@ void Collector::twin(const std::string &kind, const std::string &file,
   }
 }
 
+/// Where stage calls stand in the schedule: phase by phase, in order.
+std::vector<std::vector<Collector::Call>> Collector::stageCalls() const {
+  static const std::regex call(
+      R"(mega::atPhase\(\d+\);|bursts = (stage_\w+)\()");
+  std::vector<std::vector<Call>> calls;
+  const std::string schedule = text.substr(text.rfind("__global__"));
+  for (std::sregex_iterator it(schedule.begin(), schedule.end(), call), last;
+       it != last; ++it)
+    if (!(*it)[1].matched)
+      calls.emplace_back();
+    else if (!calls.empty())
+      calls.back().push_back(
+          {text.rfind("__global__") + size_t(it->position(1)), (*it)[1].str()});
+  return calls;
+}
+
+/// Lets `call` run a copy of its function in which `from` is `to`.
+static void callCopy(std::string &text, const std::string &original,
+                     size_t &shift, size_t at, const std::string &function,
+                     const std::string &from, const std::string &to,
+                     const std::string &suffix) {
+  const std::string name = " " + function + "(";
+  const size_t begin = original.rfind("static __device__", original.find(name));
+  const size_t end = original.find("\n}\n", begin) + 3;
+  std::string copy = original.substr(begin, end - begin);
+  copy.replace(copy.find(name), name.size(), " " + function + suffix + "(");
+  for (size_t found = copy.find(from); found != std::string::npos;
+       found = copy.find(from, found + to.size()))
+    copy.replace(found, from.size(), to);
+  const size_t entry = text.rfind("extern \"C\"");
+  text.insert(entry, copy + "\n");
+  shift += copy.size() + 1;
+  text.insert(at + shift + function.size(), suffix);
+  shift += suffix.size();
+}
+
 void Collector::barriers() {
-  const std::string call = "mega::GridBarrier::arriveAndWait(";
-  const size_t at = text.find(call, fence());
-  if (at == std::string::npos)
-    return;
-  // A text of tests' own may have no loop: its first call goes.
-  if (text.find("for (int stage = 0;") == std::string::npos) {
+  const auto calls = stageCalls();
+  if (calls.empty() || calls.front().empty()) {
+    // A text of tests' own: its first call goes.
+    const size_t at = text.rfind("    gridBarrier(");
+    if (at == std::string::npos)
+      return;
     std::string mutated = text;
     mutated.insert(at, "if (false) ");
     mutants.push_back({"drop-barrier kernel #1", mutated, {}});
     return;
   }
-  // One call in the loop over stages serves all phases but the last.
-  const std::string phase = "stages[stage].phase";
-  if (text.rfind(phase, at) == std::string::npos) {
-    missing.push_back("drop-barrier: the kernel's loop has no '" + phase + "'");
-    return;
-  }
-  for (size_t number = 0; number + 1 < facts.phases.size(); ++number) {
+  auto withoutBarrier = [&](size_t phase, const std::string &condition) {
     std::string mutated = text;
-    mutated.insert(at, "if (" + phase + " != " + std::to_string(number) + ") ");
-    const std::string stage = facts.phases[number].back();
+    size_t shift = 0;
+    for (auto [call, statement] :
+         {std::pair(calls[phase].back(), "barrier.arrive();"),
+          std::pair(calls[phase + 1].front(), "barrier.wait();")})
+      callCopy(mutated, text, shift, call.at, call.function, statement,
+               condition + statement,
+               std::string(statement) == "barrier.wait();" ? "_b" : "_a");
+    return mutated;
+  };
+  for (size_t phase = 0; phase + 1 < calls.size(); ++phase) {
+    const std::string stage = facts.phases[phase].back();
     mutants.push_back(
         {"drop-barrier after " + stage.substr(0, stage.find(" (")),
-         mutated,
+         withoutBarrier(phase, "if (false) "),
          {}});
   }
   // One CTA skips one barrier: the others must be reported as waiting.
-  std::string mutated = text;
-  mutated.insert(at, "if (" + phase + " != 1 || blockIdx.x != 1) ");
-  mutants.push_back({"one CTA skips a barrier", mutated, {}});
+  if (calls.size() > 2)
+    mutants.push_back({"one CTA skips a barrier",
+                       withoutBarrier(1, "if (blockIdx.x != 1) "),
+                       {}});
 }
 
 /// The end of the call whose parenthesis opens at `open`, behind it; and where
@@ -298,48 +344,33 @@ void Collector::counters() {
   }
 }
 
-/// Puts each operand of a phase where another one of the same phase lies.
+/// Puts each operand of a stage where another one of the same stage lies.
 void Collector::workspaceReuse() {
-  static const std::regex row(R"((\d+), // (\S+))");
-  size_t begin = fence();
-  for (;;) {
-    size_t table = text.find("> kArguments", begin);
-    table = text.find(" kArguments", begin);
-    if (table == std::string::npos)
-      return;
-    size_t end = text.find("\n};", table);
-    // "/// Where the operands of stage_00_linear lie." stands above.
-    const std::string above = "operands of ";
-    const size_t stage = text.rfind(above, table) + above.size();
-    const std::string function =
-        withoutNumber(text.substr(stage, text.find(' ', stage) - stage));
-    if (text.compare(table, 11, " kArguments") != 0 ||
-        text.find("[] = {", table) > text.find('\n', table)) {
-      begin = table + 11;
+  static const std::regex structure(
+      R"(operands of (\S+) lie\.\nstruct (Arguments\d+) \{([^}]*)\})");
+  static const std::regex row(R"(mega::(\w+)\((\d+)\)(?:, // (\S+))?)");
+  const std::string after = text.substr(fence());
+  for (std::sregex_iterator it(after.begin(), after.end(), structure), last;
+       it != last; ++it) {
+    const std::string function = withoutNumber((*it)[1]);
+    const std::string fields = (*it)[3];
+    const size_t count = std::count(fields.begin(), fields.end(), '*');
+    const size_t table = text.find("    // " + (*it)[2].str() + "\n", fence());
+    if (table == std::string::npos) {
+      missing.push_back("reuse-scratch: no operands of " + function);
       continue;
     }
-    // The first instance only: the others are the same code.
-    end = std::min(end, text.find("\n    }", table));
     struct Row {
       size_t at;
       std::string value, name;
     };
     std::vector<Row> values;
-    std::string body = text.substr(table, end - table);
-    for (std::sregex_iterator it(body.begin(), body.end(), row), last;
-         it != last; ++it) {
-      // Weights are named blocks.*; a stage's result has an op's name behind.
-      std::string name = (*it)[2];
-      bool workspace =
-          name.find('#') != std::string::npos ||
-          name.find('.') == std::string::npos ||
-          std::regex_search(
-              name,
-              std::regex(
-                  R"(\.(linear|latent_\w+|rms_norm|expert_\w+|router)(\.\d+)?(#\d+)?$)"));
-      if (workspace)
-        values.push_back({table + size_t(it->position(1)), (*it)[1], name});
-    }
+    // The first instance only: the others are the same code.
+    std::sregex_iterator operand(text.begin() + table, text.end(), row);
+    for (size_t i = 0; i < count && operand != last; ++i, ++operand)
+      if ((*operand)[1] == "inWorkspace")
+        values.push_back({table + size_t(operand->position(2)), (*operand)[2],
+                          (*operand)[3]});
     for (size_t i = 0; i + 1 < values.size(); ++i) {
       if (values[i].value == values[i + 1].value)
         continue;
@@ -351,7 +382,6 @@ void Collector::workspaceReuse() {
                          mutated,
                          {}});
     }
-    begin = end;
   }
 }
 
@@ -403,8 +433,8 @@ std::vector<Mutant> makeMutants(const std::string &text, int capability,
   c.tile("ring-overfull", "quant_gemv", "ring.pending() < Ring::kDepth",
          "ring.pending() <= Ring::kDepth");
   c.tile("no-release", "quant_gemv", "ring.release();", ";");
-  c.tile("release-early", "quant_gemv", "if (--units == 0) {",
-         "if (--units, sum.x == 0 && sum.y == 0) {");
+  c.tile("release-early", "quant_gemv", "if (left == 1) {",
+         "if (left == kUnits) {");
   // Who does what.
   const std::string end = "int(divide(total * (part + 1), parts))";
   const std::string longEnd = "int(u32(total) * u64(part + 1) / u32(parts))";

@@ -13,6 +13,17 @@ std::string idiomText(const std::string &file) {
          readText(std::string(MEGALITH_DEVICE_DIR "/ptx/") + file);
 }
 
+/// Both halves of the barrier; only one thread looks at the word.
+static const char *const gridBarrier = R"(
+static __device__ void gridBarrier(void *counter) {
+  mega::u32 before;
+  const mega::GridBarrier barrier(static_cast<mega::u8 *>(counter),
+                                  reinterpret_cast<mega::u8 *>(&before));
+  barrier.arrive();
+  barrier.wait();
+}
+)";
+
 std::string TinyKernel::textFor(const std::string &body,
                                 const std::string &idioms,
                                 const std::string &ahead) {
@@ -21,6 +32,9 @@ std::string TinyKernel::textFor(const std::string &body,
          "#endif // MEGA_HOST_IDIOMS\n"
          "struct Params {\n"
          "  const int *constants;\n  int *state, *output, *workspace;\n};\n" +
+         (idioms.find("struct GridBarrier") == std::string::npos
+              ? ""
+              : gridBarrier) +
          ahead +
          "extern \"C\" __global__ void __launch_bounds__(64, 1)\n"
          "tiny(const Params p) {\n"

@@ -86,8 +86,6 @@ static __device__ void put4(u32 *out, uint4 v) {
 static __device__ void constants(const u32 *in, u32 *out, int id) {
   const u32 *const words = in + kInWords;
   u32 *const own = out + kOutConstants + id * 12;
-  if (threadIdx.x == 0)
-    prefetchL2(words, 1024);
   put4(own, loadConstant16(words + id * 4 % kValues));
   const uint2 two = loadConstant8(words + id * 2);
   own[4] = two.x;
@@ -97,12 +95,20 @@ static __device__ void constants(const u32 *in, u32 *out, int id) {
   put4(own + 8, loadConstantPacked(words + kValues - 4 - id * 4 % kValues));
 }
 
+/// Both halves; only one thread looks at the word.
+static __device__ void gridBarrier(u8 *counter) {
+  u32 before;
+  const GridBarrier barrier(counter, reinterpret_cast<u8 *>(&before));
+  barrier.arrive();
+  barrier.wait();
+}
+
 /// What another CTA wrote before a grid barrier.
 static __device__ void others(const u32 *in, u32 *out, u8 *workspace, int id) {
   u32 *const mine = reinterpret_cast<u32 *>(workspace + 256);
   for (int i = 0; i < 4; ++i)
     mine[id * 4 + i] = in[kInWords + (id * 4 + i) % kValues];
-  GridBarrier::arriveAndWait(reinterpret_cast<u32 *>(workspace));
+  gridBarrier(workspace);
   u32 *const own = out + kOutOthers + id * 11;
   const u32 *const other = mine + (id + kThreads) % kAll * 4;
   put4(own, loadShared16(other));
@@ -144,10 +150,10 @@ static __device__ void barrier(const u32 *in, u32 *out, u8 *workspace, int id) {
     atStage(0);
     if (threadIdx.x == 0)
       words[blockIdx.x] = int(in[kInWords + round * kCtas + blockIdx.x]);
-    GridBarrier::arriveAndWait(reinterpret_cast<u32 *>(workspace));
+    gridBarrier(workspace);
     for (int cta = 0; cta < kCtas; ++cta)
       sum = sum * 31 + u32(loadSharedInt(words + cta));
-    GridBarrier::arriveAndWait(reinterpret_cast<u32 *>(workspace));
+    gridBarrier(workspace);
   }
   out[kOutBarrier + id] = sum;
 }

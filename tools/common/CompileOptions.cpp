@@ -113,7 +113,7 @@ static const Knob table[] = {
      never},
     {"prefetch",
      "emission",
-     "ask L2 for rows of plain weights before each barrier",
+     "load small weights and recurrent state before waiting at a barrier",
      {"on", "off"},
      [](const CompileOptions &o) { return onOff(o.emitter.prefetchWeights); },
      [](CompileOptions &o, StringRef text) {

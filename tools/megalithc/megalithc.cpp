@@ -60,8 +60,8 @@ cl::opt<bool> printPhases("print-phases", cl::desc("print the phase table"),
                           cl::cat(category));
 ScheduleFlags scheduleFlags(category);
 cl::opt<bool> prefetch("prefetch", cl::init(true),
-                       cl::desc("ask L2 for rows of plain weights before "
-                                "each barrier (default on)"),
+                       cl::desc("load small weights and recurrent state "
+                                "before waiting at a barrier (default on)"),
                        cl::cat(category));
 cl::opt<std::string>
     ring("ring",

@@ -26,6 +26,9 @@ static StringRef shortName(StringRef name) {
 }
 
 LogicalResult StageEmitter::emitAnchors(StageOp stage) {
+  // A recurrence has loads that may come first.
+  if (stage.getBody().getOps<DeltaRuleOp>().empty())
+    getReady();
   // Plain weights first, while the stream's first copies are on their way.
   for (LinearOp linear : stage.getBody().getOps<LinearOp>())
     if (linear.getTileExtent() != kUnitOutputs)
@@ -227,19 +230,22 @@ static void collectStores(Value value, SmallVectorImpl<StoreOp> &stores) {
 //===----------------------------------------------------------------------===//
 
 std::string StageEmitter::declareGemvScratch(const UnitList &list) {
-  // GemvChunk and GemvScratch in quant_gemv.cuh.
+  // UnitStream and GemvScratch in quant_gemv.cuh.
   int64_t warps = model.threads() / 32;
-  int64_t perSegment = llvm::divideCeil(list.segment, list.units);
-  int64_t perTile = list.steps / list.segment * perSegment;
-  int64_t tiles = std::clamp<int64_t>(256 / perTile, 1, warps);
+  int64_t tiles = std::clamp<int64_t>(256 / list.bursts(), 1, warps);
   return declareScratch("decltype(" + stream + ")::Scratch",
-                        (tiles * perTile + warps) * 16 * 4);
+                        (tiles * list.bursts() + warps) * 16 * 4);
+}
+
+std::string StageEmitter::runOf(const UnitList &list) {
+  return list.split
+             ? shares.add(list.tiles * list.bursts(), 1, ShareTable::Of::Bursts)
+             : shares.add(list.tiles, list.bursts(), ShareTable::Of::Tiles);
 }
 
 UnitList StageEmitter::unitList(int64_t tiles, int64_t steps, int64_t segment,
                                 int64_t sets, bool split) const {
-  UnitList list{tiles, steps, segment, sets, split, model.getRing().units};
-  return list;
+  return {tiles, steps, segment, sets, split, model.burstUnits(segment)};
 }
 
 void StageEmitter::emitStream(const UnitList &list,
@@ -250,16 +256,17 @@ void StageEmitter::emitStream(const UnitList &list,
      << " = [&](int tile, int step) -> const mega::u8 * {\n"
      << address << "  };\n  mega::UnitStream<" << list.steps << ", "
      << list.segment << ", " << list.units << ", mega::Unit<" << list.sets
-     << ">::kBytes, " << model.threads() << "> " << stream << "(";
-  if (list.split)
-    os << "mega::shareSteps(" << list.tiles * list.steps << "));\n";
-  else
-    os << "mega::shareTiles(" << list.tiles << ", " << list.steps << "));\n";
+     << ">::kBytes, " << model.threads() << "> " << stream << ";\n";
+  streamBegin = stream + ".begin(" + runOf(list) + ");";
+  streamFill = stream + ".fill(ring, " + unit + ");";
 }
 
 void StageEmitter::emitGemv(const UnitList &list, bool scaled,
                             const PrologueValue &x, const std::string &scale) {
   std::string scratch = declareGemvScratch(list);
+  for (std::string *statement : {&streamBegin, &streamFill})
+    if (!statement->empty())
+      os << "  " << std::exchange(*statement, {}) << "\n";
   os << "  mega::quantGemv<" << list.steps << ", "
      << (scaled ? list.segment : 0) << ", " << list.sets << ">(\n        "
      << stream << ", " << x.shared << ", " << scratch << ", ring, " << unit
@@ -286,12 +293,24 @@ void StageEmitter::emitPartialStore(Value result, StringRef tile,
   StoreOp store = storeOf(result);
   int64_t count = typeOf(result).getNumElements();
   os << indent << "const int slot = int(blockIdx.x) - mega::Contributors<"
-     << sums.tiles << ", " << sums.steps << ">::of(" << tile << ").first;\n"
+     << sums.tiles << ", " << sums.bursts << ">::of(" << tile << ").first;\n"
      << indent;
   if (count % kUnitOutputs != 0)
     os << "if (" << index << " < " << count << ") ";
   os << pointers.lookup(store.getBuffer()) << "[slot * " << count << " + "
      << index << "] = " << value << ";\n";
+}
+
+std::string StageEmitter::unitAt(StringRef weight, const std::string &number) {
+  std::string &base = unitBases[weight];
+  if (base.empty()) {
+    base = fresh("units");
+    os << "  const mega::u8 *const " << base << " = " << weightAddress(weight)
+       << ";\n";
+  }
+  // A multiplication of 32 bits to 64: 2^32 units are terabytes.
+  return base + " + mega::u64(mega::u32(" + number + ")) * " +
+         str(model.packed(weight).unitBytes());
 }
 
 std::string StageEmitter::unitAddress(SmallVector<LinearOp> linears) {
@@ -305,8 +324,8 @@ std::string StageEmitter::unitAddress(SmallVector<LinearOp> linears) {
   }
   auto expression = [&](LinearOp linear, const std::string &tile) {
     PackedWeight weight = model.packed(linear.getWeight());
-    return weightAddress(linear.getWeight()) + " + mega::u64(" + tile + " * " +
-           str(weight.steps()) + " + step) * " + str(weight.unitBytes());
+    return unitAt(linear.getWeight(),
+                  tile + " * " + str(weight.steps()) + " + step");
   };
   if (adjacent)
     return expression(linears.front(), "tile");
@@ -376,25 +395,24 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
 
 void StageEmitter::emitDenseRows(LinearOp op) {
   std::string name = fresh("rows");
-  denseRows[op] = {name, /*asked=*/false};
-  // The last CTAs have the shortest runs of units: give them rows first.
   os << "  mega::DenseRows<" << typeOf(op.getX()).getNumElements() << ", "
-     << model.threads() << "> " << name << "(mega::share("
-     << typeOf(op.getResult()).getNumElements()
-     << ", gridDim.x - 1 - blockIdx.x, gridDim.x),\n"
-     << "      reinterpret_cast<const mega::u16 *>("
-     << weightAddress(op.getWeight()) << "));\n";
+     << model.threads() << "> " << name << ";\n";
+  // The last CTAs have the shortest runs of units: give them rows first.
+  std::string ask = name + ".ask(" +
+                    ownOfReversed(typeOf(op.getResult()).getNumElements()) +
+                    ", reinterpret_cast<const mega::u16 *>(" +
+                    weightAddress(op.getWeight()) + "));";
+  denseRows[op] = {name, ask};
 }
 
 std::string StageEmitter::askBehind(Value value) {
   std::string text;
   for (auto &[op, rows] : denseRows)
-    if (!rows.asked && cast<LinearOp>(op).getX() == value) {
-      text += rows.name + ".ask(); ";
-      rows.asked = true;
-    }
+    if (cast<LinearOp>(op).getX() == value)
+      text += " " + std::exchange(rows.ask, {});
   if (streamedFor == value && lateStores.empty()) {
-    text += stream + ".fill(ring, " + unit + "); ";
+    text += " " + std::exchange(streamBegin, {}) + " " +
+            std::exchange(streamFill, {});
     streamedFor = nullptr;
   }
   return text;
@@ -412,9 +430,8 @@ void StageEmitter::emitDenseLinear(LinearOp op) {
   std::string scratch =
       declareScratch("mega::DenseScratch<" + str(warps) + ">", warps * 8);
   DenseRowsName &rows = denseRows[op];
-  if (!rows.asked)
-    os << "  " << rows.name << ".ask();\n";
-  rows.asked = true;
+  if (!rows.ask.empty())
+    os << "  " << std::exchange(rows.ask, {}) << "\n";
   os << "  mega::denseGemv<" << inputs << ", " << model.threads() << ">("
      << rows.name << ", " << values[op.getX()].shared << ".planes, " << scratch
      << ", [&](int row, float sum) { // "
@@ -451,9 +468,11 @@ std::string StageEmitter::gateUpAddress(ExpertGateUpOp op, StringRef ids) {
          ", strip = tile % " + str(weight.tiles()) +
          ";\n          const int expert = " +
          expertOf(ids.str(), "row", routed, stack, rows) +
-         ";\n          return " + weightAddress(op.getGate()) +
-         " + ((mega::u64(expert) * " + str(weight.tiles()) + " + strip) * " +
-         str(weight.steps()) + " + step) * " + str(weight.unitBytes()) + ";\n";
+         ";\n          return " +
+         unitAt(op.getGate(), "(expert * " + str(weight.tiles()) +
+                                  " + strip) * " + str(weight.steps()) +
+                                  " + step") +
+         ";\n";
 }
 
 UnitList StageEmitter::expertList(Operation *op) const {
@@ -528,9 +547,11 @@ std::string StageEmitter::downAddress(ExpertDownOp op, StringRef ids) {
          ", inner = step % " + str(weight.steps()) +
          ";\n          const int expert = " +
          expertOf(ids.str(), "row", routed, stack, rows) +
-         ";\n          return " + weightAddress(op.getDown()) +
-         " + ((mega::u64(expert) * " + str(weight.tiles()) + " + tile) * " +
-         str(weight.steps()) + " + inner) * " + str(weight.unitBytes()) + ";\n";
+         ";\n          return " +
+         unitAt(op.getDown(), "(expert * " + str(weight.tiles()) +
+                                  " + tile) * " + str(weight.steps()) +
+                                  " + inner") +
+         ";\n";
 }
 
 void StageEmitter::emitExpertDown(ExpertDownOp op) {
@@ -607,6 +628,13 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
   auto key = [&](Value value) {
     return at(value, "(head * " + str(keys) + " + i)");
   };
+  if (!model.isPrivate(op.getState(), op->getParentOfType<StageOp>()))
+    getReady();
+  // A CTA without a tile must not arrive twice without a wait in between.
+  std::string ready = takeReady();
+  if (!ready.empty())
+    os << "  if (int(blockIdx.x) >= " << op.getTileCount() << ") {\n    "
+       << ready << "\n  }\n";
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
      << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
      << "    if (tile != int(blockIdx.x))\n"
@@ -616,12 +644,15 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
      << "    mega::deltaRule<" << model.threads() << ", " << keys << ", "
      << columns << ", " << strip << ", mega::Decay::" << kind << ">(\n"
      << "        " << state << " + head * " << keys * columns
-     << " + first,\n        [&](int i) { return " << key(op.getQ())
+     << " + first,\n        [&] {"
+     << (ready.empty() ? std::string()
+                       : " if (tile == int(blockIdx.x)) { " + ready + " }")
+     << " },\n        [&](int i) { return " << key(op.getQ())
      << "; },\n        [&](int i) { return " << key(op.getK())
      << "; },\n        [&](int i) { return "
      << at(op.getV(), "(head * " + str(columns) + " + first + i)")
-     << "; },\n        " << at(op.getBeta(), "head") << ", [&](int i) { return "
-     << decay << "; },\n        " << scratch
+     << "; },\n        [&] { return " << at(op.getBeta(), "head")
+     << "; }, [&](int i) { return " << decay << "; },\n        " << scratch
      << ", [&](int column, float sum) {\n"
      << "          const int i = head * " << columns << " + first + column;\n";
   TileValue tile;
@@ -791,8 +822,8 @@ void StageEmitter::emitElementwise(ElementwiseOp op) {
   collectStores(op.getResult(), stores);
   for (StoreOp store : stores)
     pointerTo(store.getBuffer());
-  os << "  {\n    const mega::Range own = mega::share("
-     << typeOf(op.getResult()).getNumElements() << ", blockIdx.x, gridDim.x);\n"
+  os << "  {\n    const mega::Range own = "
+     << ownOf(typeOf(op.getResult()).getNumElements()) << ";\n"
      << "    for (int i = own.begin + int(threadIdx.x); i < own.end; i += "
      << model.threads() << ") {\n";
   TileValue tile;
@@ -803,23 +834,4 @@ void StageEmitter::emitElementwise(ElementwiseOp op) {
   os << "      const float " << tile.name << " = " << input("i") << ";\n";
   emitEpilogue(op.getResult(), tile, "      ");
   os << "    }\n  }\n";
-}
-
-//===----------------------------------------------------------------------===//
-// Prefetch
-//===----------------------------------------------------------------------===//
-
-void StageEmitter::emitRowPrefetch(StageOp stage) {
-  for (LinearOp linear : stage.getBody().getOps<LinearOp>()) {
-    if (linear.getTileExtent() == kUnitOutputs)
-      continue;
-    int64_t row = typeOf(linear.getX()).getNumElements() * 2;
-    os << "  if (threadIdx.x == 0) {\n"
-       << "    const mega::Range rows = mega::share("
-       << typeOf(linear.getResult()).getNumElements()
-       << ", gridDim.x - 1 - blockIdx.x, gridDim.x);\n"
-       << "    if (rows.begin < rows.end)\n      mega::prefetchL2("
-       << weightAddress(linear.getWeight()) << " + mega::u64(rows.begin) * "
-       << row << ", (rows.end - rows.begin) * " << row << ");\n  }\n";
-  }
 }

@@ -41,27 +41,28 @@ static std::string toText(AffineExpr expr, StringRef tile) {
 std::string StageEmitter::counterAddress(Value counters, AffineMap map,
                                          StringRef tile) {
   auto op = counters.getDefiningOp<CountersOp>();
-  return "reinterpret_cast<mega::u32 *>(p.workspace + " +
-         arguments.add(op.getName(), *op.getOffset()) + ") + (" +
-         toText(map.getResult(0), tile) + ") * " + str(kCounterStride / 4);
+  return "reinterpret_cast<mega::u32 *>(" +
+         arguments.add(op.getName(), PhaseArguments::From::Workspace,
+                       *op.getOffset()) +
+         ") + (" + toText(map.getResult(0), tile) + ") * " +
+         str(kCounterStride / 4);
 }
 
-StageEmitter::OwnTiles StageEmitter::ownTiles(Operation *anchor) const {
+StageEmitter::OwnTiles StageEmitter::ownTiles(Operation *anchor) {
   auto tiled = cast<AnchorOpInterface>(anchor);
   auto stage = anchor->getParentOfType<StageOp>();
   int64_t count = tiled.getTilingAttr().getCount();
   bool split = tiled.getTilingAttr().getSplit();
-  OwnTiles own{count, 0, 1, {}};
-  auto runOf = [&](int64_t tiles, int64_t steps) {
-    own.steps = split ? steps : 1;
-    own.range = split ? "mega::shareSteps(" + str(tiles * steps) + ")"
-                      : "mega::shareTiles(" + str(tiles) + ", 1)";
+  OwnTiles own{count, 0, 1, 1, {}};
+  auto ownRun = [&](const UnitList &list) {
+    own.parts = split ? list.bursts() : 1;
+    own.steps = split ? list.units : 1;
+    own.range = split ? runOf(list) : ownOf(list.tiles);
   };
   if (auto linear = dyn_cast<LinearOp>(anchor)) {
     auto linears = KernelModel::quantLinears(stage);
     if (!llvm::is_contained(linears, linear)) {
-      own.range = "mega::share(" + str(count) +
-                  ", gridDim.x - 1 - blockIdx.x, gridDim.x)";
+      own.range = ownOfReversed(count);
       return own;
     }
     UnitList list = linearList(linears);
@@ -70,29 +71,30 @@ StageEmitter::OwnTiles StageEmitter::ownTiles(Operation *anchor) const {
         break;
       own.first += other.getTileCount();
     }
-    runOf(list.tiles, list.steps);
-  } else if (isa<ExpertGateUpOp>(anchor)) {
-    runOf(count, 1);
-  } else if (auto down = dyn_cast<ExpertDownOp>(anchor)) {
-    runOf(count, down.getReductionSteps());
+    ownRun(list);
+  } else if (isa<ExpertGateUpOp, ExpertDownOp>(anchor)) {
+    ownRun(expertList(anchor));
   } else if (isa<ElementwiseOp>(anchor)) {
-    own.range = "mega::share(" + str(count) + ", blockIdx.x, gridDim.x)";
+    own.range = ownOf(count);
   }
   return own;
 }
 
 void StageEmitter::emitWholeWaits(StageOp stage) {
   for (WaitOp wait : stage.getBody().getOps<WaitOp>())
-    if (wait.isWholeStage())
+    if (wait.isWholeStage()) {
+      getReady();
       os << "  mega::Counter::wait("
          << counterAddress(wait.getCounters(), wait.getMap(), "0") << ", "
          << wait.getTarget() << ");\n";
+    }
 }
 
 void StageEmitter::emitTileWaits(StageOp stage) {
   for (WaitOp wait : stage.getBody().getOps<WaitOp>()) {
     if (wait.isWholeStage())
       continue;
+    getReady();
     for (Operation &op : stage.getBody().front()) {
       auto anchor = dyn_cast<AnchorOpInterface>(op);
       if (!anchor)
@@ -141,14 +143,17 @@ void StageEmitter::emitOwnTiles(const OwnTiles &own, bool byThread) {
     return;
   }
   os << "  const mega::Range own = " << own.range << ";\n";
-  std::string steps = str(own.steps);
-  // The list's tiles that are this anchor's, and of which the CTA has a step.
-  os << "  const int from = max(own.begin / " << steps << ", " << own.first
-     << "), to = min((own.end + " << own.steps - 1 << ") / " << steps << ", "
+  std::string parts = str(own.parts);
+  // The list's tiles that are this anchor's, and of which the CTA has a part.
+  os << "  const int from = max(own.begin / " << parts << ", " << own.first
+     << "), to = min((own.end + " << own.parts - 1 << ") / " << parts << ", "
      << own.first + own.count << ");\n"
      << "  for (int number = from + " << begin
      << "; number < to; number += " << step << ") {\n"
      << "    const int tile = number - " << own.first << ";\n"
-     << "    const int steps = min(own.end, (number + 1) * " << steps
-     << ") - max(own.begin, number * " << steps << ");\n";
+     << "    const int steps = "
+     << (own.steps == 1 ? std::string() : str(own.steps) + " * (")
+     << "min(own.end, (number + 1) * " << parts
+     << ") - max(own.begin, number * " << parts << ")"
+     << (own.steps == 1 ? "" : ")") << ";\n";
 }

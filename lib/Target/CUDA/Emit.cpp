@@ -82,9 +82,8 @@ namespace {
 
 /// Code that one or more stages run, each with its own arguments.
 struct StageKind {
-  std::string name;     ///< after the first stage of the kind
-  std::string body;     ///< statements
-  std::string prefetch; ///< statements that ask L2 for rows; may be empty
+  std::string name; ///< after the first stage of the kind
+  std::string body; ///< statements
   SmallVector<PhaseArguments> instances;
 };
 
@@ -93,20 +92,26 @@ struct StageKind {
 /// stage computes is kept from another's.
 class StageList {
 public:
-  explicit StageList(const KernelModel &model) : model(model) {}
+  StageList(const KernelModel &model, const EmitterOptions &options)
+      : model(model), options(options) {}
 
-  LogicalResult add(PhaseOp phase, EmittedKernel &result);
+  LogicalResult add(PhaseOp phase, bool last, EmittedKernel &result);
   /// Decides where the tables lie: behind `offset` bytes of shared memory.
   /// Comes after the last add.
   void place(int64_t offset) { tables = llvm::alignTo(offset, 16); }
-  void emitKinds(llvm::raw_ostream &os, bool prefetch) const;
-  void emitSchedule(llvm::raw_ostream &os) const;
+  void emitKinds(llvm::raw_ostream &os) const;
+  void emitOperands(llvm::raw_ostream &os) const;
+  void emitShares(llvm::raw_ostream &os) const {
+    if (!shares.empty())
+      shares.emit(os);
+  }
   /// Copies the tables and the parameters to shared memory, where stages read
   /// them: constant memory is cold at each stage's first access.
   void emitTableCopies(llvm::raw_ostream &os) const;
   /// The end of the tables in shared memory.
-  int64_t sharedEnd() const { return argumentOffset(kinds.size()); }
-  void emitLoop(const EmitterOptions &options, llvm::raw_ostream &os) const;
+  int64_t sharedEnd() const { return barrierOffset() + 8; }
+  /// Calls the stages in order.
+  void emitSchedule(llvm::raw_ostream &os) const;
 
 private:
   /// A stage: which kind, which of its instances, in which phase.
@@ -133,48 +138,70 @@ private:
     return 8 * (5 + kernelStates(model.getKernel()).size());
   }
   int64_t parameterOffset() const { return tables; }
-  int64_t stageOffset() const {
-    return llvm::alignTo(parameterOffset() + parameterBytes(), kEntryBytes);
-  }
   /// Where a kind's first arguments lie.
   int64_t argumentOffset(size_t kind) const {
-    int64_t offset = stageOffset() + entries.size() * kEntryBytes;
+    int64_t offset = parameterOffset() + parameterBytes();
     for (const StageKind &earlier : ArrayRef(kinds).take_front(kind))
       offset += earlier.instances.size() * argumentBytes(earlier);
     return offset;
   }
-  /// sizeof(Stage) in the text.
-  static constexpr int64_t kEntryBytes = 16;
+  int64_t rangeOffset() const { return argumentOffset(kinds.size()); }
+  /// Where the grid barrier keeps a word.
+  int64_t barrierOffset() const { return rangeOffset() + shares.bytes(); }
 
   const KernelModel &model;
+  const EmitterOptions &options;
   std::vector<StageKind> kinds;
   SmallVector<Entry> entries;
+  ShareTable shares;
   int64_t tables = 0;
 };
 
 } // namespace
 
-LogicalResult StageList::add(PhaseOp phase, EmittedKernel &result) {
+LogicalResult StageList::add(PhaseOp phase, bool last, EmittedKernel &result) {
   int64_t weightBytes = 0;
   auto stages = llvm::to_vector(phase.getBody().getOps<StageOp>());
+  std::string stamps =
+      "(p.workspace + " +
+      std::to_string(KernelOp(model.getKernel()).getWorkspaceBytes()) +
+      ", phase);";
   for (auto [number, stage] : llvm::enumerate(stages)) {
+    StageFrame frame;
+    frame.early = options.prefetchWeights;
+    if (number == 0) {
+      if (phase.getIndex() != 0)
+        frame.ready = "barrier.wait();";
+      if (options.instrument)
+        frame.ready += " mega::stampBegin" + stamps;
+    }
+    if (number + 1 != stages.size()) {
+      frame.end = "  __syncthreads(); // shared memory changes hands\n";
+    } else {
+      if (options.instrument)
+        frame.end += "  mega::stampEnd" + stamps + "\n";
+      if (!last)
+        frame.end += "  barrier.arrive();\n";
+    }
     PhaseArguments arguments;
-    std::string body, prefetch;
-    llvm::raw_string_ostream os(body), prefetchOs(prefetch);
+    std::string body;
+    llvm::raw_string_ostream os(body);
     if (number == 0)
       for (ResetOp reset : phase.getBody().getOps<ResetOp>()) {
         auto counters = reset.getCounters().getDefiningOp<CountersOp>();
+        // Others may still wait for what is reset.
+        if (!frame.ready.empty())
+          os << "  " << std::exchange(frame.ready, {}) << "\n";
         os << "  if (blockIdx.x == 0)\n    for (int i = threadIdx.x; i < "
            << counters.getCount() << "; i += " << model.threads()
            << ")\n      mega::Counter::reset(reinterpret_cast<mega::u32 *>("
-              "p.workspace + "
-           << arguments.add(counters.getName(), *counters.getOffset())
+           << arguments.add(counters.getName(), PhaseArguments::From::Workspace,
+                            *counters.getOffset())
            << ") + i * " << kCounterStride / 4 << ");\n";
       }
-    StageEmitter emitter(model, arguments, os);
+    StageEmitter emitter(model, arguments, shares, frame, os);
     if (failed(emitter.emit(stage)))
       return failure();
-    StageEmitter(model, arguments, prefetchOs).emitRowPrefetch(stage);
     std::string location = describeLocation(stage.getLoc());
     std::string comment = toComment(stage.getName()) +
                           (location.empty() ? "" : " (" + location + ")");
@@ -182,15 +209,13 @@ LogicalResult StageList::add(PhaseOp phase, EmittedKernel &result) {
     weightBytes += emitter.getWeightBytes();
 
     size_t kind = 0;
-    while (kind < kinds.size() &&
-           (kinds[kind].body != body || kinds[kind].prefetch != prefetch))
+    while (kind < kinds.size() && kinds[kind].body != body)
       ++kind;
     if (kind == kinds.size())
       kinds.push_back({llvm::formatv("stage_{0,0+2}_{1}", entries.size(),
                                      toIdentifier(stage.getName()))
                            .str(),
                        body,
-                       prefetch,
                        {}});
     entries.push_back({kind, kinds[kind].instances.size(),
                        int64_t(phase.getIndex()), int64_t(number), comment});
@@ -200,132 +225,93 @@ LogicalResult StageList::add(PhaseOp phase, EmittedKernel &result) {
   return success();
 }
 
-void StageList::emitKinds(llvm::raw_ostream &os, bool prefetch) const {
+void StageList::emitKinds(llvm::raw_ostream &os) const {
   for (auto [index, kind] : llvm::enumerate(kinds)) {
     os << "/// Where the operands of " << kind.name << " lie.\n"
-       << "struct Arguments" << index << " {\n  mega::u64 ";
-    for (auto [number, argument] :
-         llvm::enumerate(kind.instances.front().getArguments()))
-      os << (number ? ", " : "") << argument.field;
-    if (kind.instances.front().getArguments().empty())
-      os << "unused";
-    os << ";\n};\n__device__ const Arguments" << index << " kArguments" << index
-       << "[] = {\n";
-    for (const PhaseArguments &instance : kind.instances) {
-      os << "    {\n";
-      for (const PhaseArguments::Argument &argument : instance.getArguments())
-        os << "        " << argument.value << ", // "
-           << toComment(argument.what) << "\n";
-      os << "    },\n";
-    }
-    os << "};\n\n";
+       << "struct Arguments" << index << " {\n  mega::u8 ";
+    ArrayRef<PhaseArguments::Argument> fields =
+        kind.instances.front().getArguments();
+    for (auto [number, argument] : llvm::enumerate(fields))
+      os << (number ? ", *" : "*") << argument.field;
+    if (fields.empty())
+      os << "*unused";
+    os << ";\n};\n\n";
     for (const Entry &entry : entries)
       if (entry.kind == index)
         os << "/// " << entry.comment << "\n";
-    std::string preamble =
-        llvm::formatv("  extern __shared__ __align__(128) mega::u8 shared[];\n"
-                      "  const Params &p = *reinterpret_cast<const Params "
-                      "*>(shared + {0});\n"
-                      "  const Arguments{1} &a = *reinterpret_cast<const "
-                      "Arguments{1} *>(shared + arguments);\n",
-                      parameterOffset(), index)
-            .str();
     os << "static __device__ __noinline__ mega::u32 " << nameOf(kind)
-       << "(int arguments, mega::u32 bursts) {\n"
-       << preamble << "  Ring ring;\n  ring.attach(shared, bursts);\n"
+       << "(int arguments, mega::u32 bursts"
+       << (options.instrument ? ", int phase" : "") << ") {\n"
+       << llvm::formatv(
+              "  extern __shared__ __align__(128) mega::u8 shared[];\n"
+              "  const Params &p = *reinterpret_cast<const Params "
+              "*>(shared + {0});\n"
+              "  [[maybe_unused]] const Arguments{1} &a = "
+              "*reinterpret_cast<const Arguments{1} *>(shared + arguments);\n"
+              "  [[maybe_unused]] const auto *const ranges = "
+              "reinterpret_cast<const mega::Range *>(shared + {2});\n"
+              "  [[maybe_unused]] const mega::GridBarrier "
+              "barrier(p.workspace, shared + {3});\n"
+              "  Ring ring;\n  ring.attach(shared, bursts);\n",
+              parameterOffset(), index, rangeOffset(), barrierOffset())
        << kind.body << "  return ring.taken;\n}\n\n";
-    if (prefetch && !kind.prefetch.empty())
-      os << "/// Asks L2 for this CTA's rows of plain weights in " << kind.name
-         << ".\n"
-         << "static __device__ __forceinline__ void prefetch_" << kind.name
-         << "(int arguments) {\n"
-         << preamble << kind.prefetch << "}\n\n";
   }
 }
 
+void StageList::emitOperands(llvm::raw_ostream &os) const {
+  static constexpr llvm::StringLiteral makers[] = {"inWorkspace", "inWeights",
+                                                   "inState"};
+  os << "/// Where operands lie: the arguments of each kind of stage, one set "
+        "after the\n/// other.\n"
+        "__device__ const mega::Operand kOperands[] = {\n";
+  for (auto [index, kind] : llvm::enumerate(kinds)) {
+    os << "    // Arguments" << index << "\n";
+    for (const PhaseArguments &instance : kind.instances) {
+      for (const PhaseArguments::Argument &argument : instance.getArguments())
+        os << "    mega::" << makers[size_t(argument.from)] << "("
+           << argument.value << "), // " << toComment(argument.what) << "\n";
+      if (instance.getArguments().empty())
+        os << "    {}, // unused\n";
+    }
+  }
+  os << "};\n\n";
+}
+
+void StageList::emitTableCopies(llvm::raw_ostream &os) const {
+  bool states = !kernelStates(model.getKernel()).empty();
+  os << "  static_assert(sizeof(Params) == " << parameterBytes()
+     << ", \"shared-memory plan\");\n"
+     << "  if (threadIdx.x == 0)\n    *reinterpret_cast<Params *>(shared + "
+     << parameterOffset() << ") = p;\n"
+     << "  mega::resolveOperands(shared + " << argumentOffset(0)
+     << ", kOperands, p.workspace, p.weights,\n      [&](int"
+     << (states ? " i) -> void * { return p.state[i]; });\n"
+                : ") -> void * { return nullptr; });\n");
+  if (!shares.empty())
+    os << "  mega::shareOut(reinterpret_cast<mega::Range *>(shared + "
+       << rangeOffset() << "), kShares);\n";
+}
+
 void StageList::emitSchedule(llvm::raw_ostream &os) const {
-  os << "/// Stages in order: whose code, with which arguments, in which "
-        "phase. "
-        "A grid\n/// barrier stands between phases, for the reasons given.\n"
-     << "struct __align__(16) Stage {\n"
-     << "  int kind, arguments; ///< number, byte offset in shared memory\n"
-     << "  int phase, number;   ///< which stage of which phase\n};\n"
-     << "__device__ const Stage kStages[] = {\n";
+  os << "  mega::u32 bursts = 0;\n";
   auto entry = entries.begin();
   for (Operation &op : KernelOp(model.getKernel()).getBody().front()) {
     if (auto barrier = dyn_cast<GridBarrierOp>(op))
       for (auto reason : barrier.getCovers().getAsRange<StringAttr>())
-        os << "    // barrier: " << toComment(reason.getValue()) << "\n";
+        os << "  // barrier: " << toComment(reason.getValue()) << "\n";
     auto phase = dyn_cast<PhaseOp>(op);
     if (!phase)
       continue;
+    os << "  mega::atPhase(" << phase.getIndex() << ");\n";
     for (; entry != entries.end() && entry->phase == int64_t(phase.getIndex());
          ++entry)
-      os << "    {" << entry->kind << ", "
+      os << "  // " << entry->comment << "\n  mega::atStage(" << entry->number
+         << ");\n  bursts = " << nameOf(kinds[entry->kind]) << "("
          << argumentOffset(entry->kind) +
                 int64_t(entry->instance) * argumentBytes(kinds[entry->kind])
-         << ", " << entry->phase << ", " << entry->number << "}, // "
-         << entry->comment << "\n";
+         << ", bursts" << (options.instrument ? ", " : "")
+         << (options.instrument ? std::to_string(entry->phase) : "") << ");\n";
   }
-  os << "};\nstatic_assert(sizeof(kStages) == " << entries.size() * kEntryBytes
-     << " && sizeof(Params) == " << parameterBytes()
-     << ", \"shared-memory plan\");\n\n";
-}
-
-void StageList::emitTableCopies(llvm::raw_ostream &os) const {
-  os << "  if (threadIdx.x == 0)\n    *reinterpret_cast<Params *>(shared + "
-     << parameterOffset() << ") = p;\n"
-     << "  const mega::Table tables[] = {\n      {shared + " << stageOffset()
-     << ", kStages, sizeof(kStages)},\n";
-  for (size_t kind = 0; kind < kinds.size(); ++kind)
-    os << "      {shared + " << argumentOffset(kind) << ", kArguments" << kind
-       << ", sizeof(kArguments" << kind << ")},\n";
-  os << "  };\n  mega::copyTables(tables);\n";
-}
-
-void StageList::emitLoop(const EmitterOptions &options,
-                         llvm::raw_ostream &os) const {
-  int64_t stamps = KernelOp(model.getKernel()).getWorkspaceBytes();
-  bool several = entries.size() != size_t(entries.back().phase) + 1;
-  auto stamp = [&](StringRef which, StringRef condition) {
-    if (options.instrument)
-      os << "    " << (several ? condition : "") << "mega::stamp" << which
-         << "(p.workspace + " << stamps << ", stages[stage].phase);\n";
-  };
-  os << "  const auto *const stages = reinterpret_cast<const Stage *>(shared + "
-     << stageOffset() << ");\n  mega::u32 bursts = 0;\n"
-     << "#pragma unroll 1\n  for (int stage = 0; stage < " << entries.size()
-     << "; ++stage) {\n    mega::atPhase(stages[stage].phase);\n    "
-        "mega::atStage(stages[stage].number);\n";
-  stamp("Begin", "if (stage == 0 || stages[stage - 1].phase != "
-                 "stages[stage].phase)\n      ");
-  os << "    const int arguments = stages[stage].arguments;\n"
-     << "    switch (stages[stage].kind) {\n";
-  for (auto [index, kind] : llvm::enumerate(kinds))
-    os << "    case " << index << ":\n      bursts = " << nameOf(kind)
-       << "(arguments, bursts);\n      break;\n";
-  os << "    }\n";
-  if (several && options.instrument)
-    os << "    const bool last = stage + 1 == " << entries.size()
-       << " || stages[stage + 1].phase != stages[stage].phase;\n";
-  stamp("End", "if (last)\n      ");
-  os << "    if (stage + 1 == " << entries.size() << ")\n      break;\n";
-  bool any = llvm::any_of(
-      kinds, [](const StageKind &kind) { return !kind.prefetch.empty(); });
-  if (options.prefetchWeights && any) {
-    os << "    switch (stages[stage + 1].kind) {\n";
-    for (auto [index, kind] : llvm::enumerate(kinds))
-      if (!kind.prefetch.empty())
-        os << "    case " << index << ":\n      prefetch_" << kind.name
-           << "(stages[stage + 1].arguments);\n      break;\n";
-    os << "    }\n";
-  }
-  if (several)
-    os << "    if (stages[stage + 1].phase == stages[stage].phase) {\n"
-       << "      __syncthreads(); // shared memory changes hands\n"
-       << "      continue;\n    }\n";
-  os << "    mega::GridBarrier::arriveAndWait("
-        "reinterpret_cast<mega::u32 *>(p.workspace));\n  }\n";
 }
 
 /// Emits with one shape of the ring.
@@ -334,9 +320,10 @@ static FailureOr<EmittedKernel> emitWith(RingShape ring, KernelOp kernel,
   KernelModel model(kernel, ring);
   EmittedKernel result;
   result.entry = "megalith_" + toIdentifier(kernel.getSymName());
-  StageList stages(model);
-  for (PhaseOp phase : kernel.getBody().getOps<PhaseOp>())
-    if (failed(stages.add(phase, result)))
+  StageList stages(model, options);
+  auto phases = llvm::to_vector(kernel.getBody().getOps<PhaseOp>());
+  for (PhaseOp phase : phases)
+    if (failed(stages.add(phase, phase == phases.back(), result)))
       return failure();
   stages.place(result.sharedBytes);
   result.sharedBytes = stages.sharedEnd();
@@ -359,16 +346,17 @@ static FailureOr<EmittedKernel> emitWith(RingShape ring, KernelOp kernel,
      << ring.units << " units.\nusing Ring = mega::UnitRing<" << ring.slots
      << ", " << ring.units << ", " << model.ringUnitBytes() << ", "
      << model.threads() / 32 << ">;\n\n";
-  stages.emitKinds(os, options.prefetchWeights);
-  stages.emitSchedule(os);
+  stages.emitKinds(os);
+  stages.emitOperands(os);
+  stages.emitShares(os);
   os << "extern \"C\" __global__ void __launch_bounds__(" << model.threads()
      << ", 1)\n"
-     << result.entry << "(const Params p) {\n"
+     << result.entry << "(const __grid_constant__ Params p) {\n"
      << "  extern __shared__ __align__(128) mega::u8 shared[];\n"
      << "  Ring ring;\n  ring.init(shared);\n";
   stages.emitTableCopies(os);
   os << "  __syncthreads();\n";
-  stages.emitLoop(options, os);
+  stages.emitSchedule(os);
   os << "}\n";
   return result;
 }

@@ -63,6 +63,22 @@ int64_t KernelModel::stateIndex(StringRef state) const {
   return stateIndices.lookup(state);
 }
 
+bool KernelModel::isPrivate(StringRef state, StageOp stage) const {
+  auto touches = [&](Operation *op) {
+    return llvm::any_of(op->getAttrs(), [&](NamedAttribute attr) {
+      auto symbol = dyn_cast<FlatSymbolRefAttr>(attr.getValue());
+      return symbol && symbol.getValue() == state;
+    });
+  };
+  return !KernelOp(kernel)
+              ->walk([&](Operation *op) {
+                return touches(op) && op->getParentOfType<StageOp>() != stage
+                           ? WalkResult::interrupt()
+                           : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
 RankedTensorType KernelModel::stateType(StringRef state) const {
   return SymbolTable::lookupNearestSymbolFrom<StateOp>(
              kernel, StringAttr::get(target.getContext(), state))
@@ -88,14 +104,16 @@ PartialSums KernelModel::partialSums(Value buffer) const {
   if (auto down = dyn_cast<ExpertDownOp>(anchor)) {
     auto hidden = cast<RankedTensorType>(down.getHidden().getType());
     sums.tiles = down.getTileCount();
-    sums.steps = hidden.getDimSize(0) * packed(down.getDown()).steps();
+    int64_t steps = packed(down.getDown()).steps();
+    sums.bursts = hidden.getDimSize(0) * steps / burstUnits(steps);
   } else if (auto linear = dyn_cast<LinearOp>(anchor)) {
     for (LinearOp other : quantLinears(store->getParentOfType<StageOp>())) {
       if (other == linear)
         sums.firstTile = sums.tiles;
       sums.tiles += other.getTileCount();
     }
-    sums.steps = packed(linear.getWeight()).steps();
+    int64_t steps = packed(linear.getWeight()).steps();
+    sums.bursts = steps / burstUnits(steps);
   }
   return sums;
 }

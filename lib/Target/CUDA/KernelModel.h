@@ -33,7 +33,7 @@ struct PackedWeight {
 /// How a split anchor's partial sums lie in their buffer.
 struct PartialSums {
   int64_t tiles = 0; ///< of the list that was shared out; 0: every slot is full
-  int64_t steps = 0; ///< of each tile
+  int64_t bursts = 0;    ///< of each tile
   int64_t firstTile = 0; ///< of this anchor in the list
   int64_t slots = 0;
 };
@@ -53,6 +53,9 @@ public:
   mlir::Type weightType(llvm::StringRef weight) const;
 
   int64_t stateIndex(llvm::StringRef state) const;
+  /// True if no other stage touches the state: a stage may then read it before
+  /// the barrier in front of it.
+  bool isPrivate(llvm::StringRef state, StageOp stage) const;
   mlir::RankedTensorType stateType(llvm::StringRef state) const;
 
   /// Partial sums in `buffer`, written by a split anchor.
@@ -64,6 +67,13 @@ public:
   int64_t ringUnitBytes() const { return unitBytes; }
   int64_t ringBarrierBytes() const {
     return llvm::alignTo(threads() / 32 * ring.slots * 8, 16);
+  }
+  /// Units of a burst, which is in one segment of `segment` units.
+  int64_t burstUnits(int64_t segment) const {
+    int64_t units = ring.units;
+    while (segment % units != 0)
+      --units;
+    return units;
   }
   int64_t ringBytes() const {
     return ringBarrierBytes() +

@@ -10,9 +10,11 @@
 
 using namespace mega;
 
-std::string PhaseArguments::add(llvm::StringRef what, int64_t value) {
+std::string PhaseArguments::add(llvm::StringRef what, From from,
+                                int64_t value) {
   for (const Argument &argument : arguments)
-    if (argument.value == value && argument.what == what)
+    if (argument.value == value && argument.from == from &&
+        argument.what == what)
       return "a." + argument.field;
   // Layers differ in what stands before the last dot, and repeated names carry
   // a number after '#'.
@@ -40,6 +42,6 @@ std::string PhaseArguments::add(llvm::StringRef what, int64_t value) {
   std::string stemField = field;
   for (unsigned number = 1; !fields.insert(field).second; ++number)
     field = stemField + "_" + std::to_string(number);
-  arguments.push_back({field, value, what.str()});
+  arguments.push_back({field, from, value, what.str()});
   return "a." + field;
 }

@@ -19,15 +19,19 @@ namespace mega {
 /// Collects the arguments of one phase while its code is emitted.
 class PhaseArguments {
 public:
+  /// As Operand::From in table.cuh.
+  enum class From { Workspace, Weights, State };
+
   struct Argument {
     std::string field; ///< name in the phase's argument struct
+    From from;         ///< what `value` is an offset from
     int64_t value;     ///< bytes, or a state's index
     std::string what;  ///< what lies there, for the table's comment
   };
 
-  /// The C expression of an argument named after the last component of `what`;
-  /// the same value under the same name is one argument.
-  std::string add(llvm::StringRef what, int64_t value);
+  /// The C expression of the address of `what`, a pointer to bytes named after
+  /// its last component; the same place under the same name is one argument.
+  std::string add(llvm::StringRef what, From from, int64_t value);
 
   llvm::ArrayRef<Argument> getArguments() const { return arguments; }
 

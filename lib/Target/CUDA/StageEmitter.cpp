@@ -79,9 +79,10 @@ std::string StageEmitter::pointerTo(Value buffer) {
   }
   auto alloc = buffer.getDefiningOp<AllocOp>();
   name = fresh("buffer");
-  os << "  auto *const " << name << " = reinterpret_cast<" << type
-     << " *>(p.workspace + "
-     << arguments.add(alloc.getName(), *alloc.getOffset()) << ");\n";
+  os << "  auto *const " << name << " = reinterpret_cast<" << type << " *>("
+     << arguments.add(alloc.getName(), PhaseArguments::From::Workspace,
+                      *alloc.getOffset())
+     << ");\n";
   return name;
 }
 
@@ -97,11 +98,13 @@ std::string StageEmitter::statePointer(StringRef state) {
 }
 
 std::string StageEmitter::weightAddress(StringRef weight) {
-  return "p.weights + " + arguments.add(weight, model.rawOffset(weight));
+  return arguments.add(weight, PhaseArguments::From::Weights,
+                       model.rawOffset(weight));
 }
 
 std::string StageEmitter::stateAddress(StringRef state) {
-  return "p.state[" + arguments.add(state, model.stateIndex(state)) + "]";
+  return arguments.add(state, PhaseArguments::From::State,
+                       model.stateIndex(state));
 }
 
 std::string StageEmitter::rounded(Value value, const std::string &expression) {
@@ -173,17 +176,24 @@ PrologueValue &StageEmitter::declareActivation(Value value) {
   home.at = [=](const std::string &i) {
     return name + ".get(" + place(i) + ")";
   };
-  home.piece = nullptr;
-  home.packed = nullptr;
+  home.piece = {};
   if (row % kPieceElements == 0)
-    home.piece = [=](const std::string &i, const std::string &v,
-                     StringRef indent) {
+    home.piece.use = [=](const std::string &i, const std::string &,
+                         const std::string &v, StringRef indent) {
       return (indent + name + ".get8(" + place(i) + ", " + v + ");\n").str();
     };
   os << "  const mega::Activation<" << home.levels << ", " << home.length
      << "> " << name << "{reinterpret_cast<mega::u16 *>(shared + "
      << reserve(home.levels * home.length * 2) << ")};\n";
   return home;
+}
+
+std::string StageEmitter::takeReady() { return std::exchange(frame.ready, {}); }
+
+void StageEmitter::getReady() {
+  std::string ready = takeReady();
+  if (!ready.empty())
+    os << "  " << ready << "\n";
 }
 
 void StageEmitter::sync() {
@@ -209,6 +219,7 @@ void StageEmitter::shareAsActivation(Value value) {
   if (row % kPieceElements == 0 && takesPieces(value))
     return sharePieces(value);
   sync();
+  getReady();
   ElementExpr expression = values[value].at;
   PrologueValue &home = declareActivation(value);
   home.shifted = true; // written element by element, not piece by piece
@@ -231,8 +242,8 @@ void StageEmitter::sharePieces(Value value) {
   RankedTensorType type = typeOf(value);
   int64_t row = type.getShape().back();
   int64_t padded = llvm::alignTo(row, kUnitInputs);
-  PieceStmt piece = values[value].piece;
-  ElementExpr packed = values[value].packed;
+  getReady();
+  PieceRecipe piece = values[value].piece;
   PrologueValue &home = declareActivation(value);
   std::string source = "i", exists;
   if (row != padded) {
@@ -261,30 +272,38 @@ void StageEmitter::sharePieces(Value value) {
                   : "    if (" + condition + ") {\n" + statements + "    }\n";
       return text + "  }\n";
     };
-    if (packed)
-      os << "  uint4 " << array << "[" << count << "]";
-    else
-      os << "  float " << array << "[" << count << "][" << kPieceElements
-         << "]";
-    os << " = {};\n";
-    for (int64_t k = 0; k < count; ++k) {
-      std::string element = array + "[" + str(k) + "]";
-      os << forEach(k,
-                    packed ? "    " + element + " = " + packed(source) + ";\n"
-                           : piece(source, element, "    "),
-                    exists);
-    }
+    if (!piece.fields.empty())
+      os << "  struct {" << piece.fields << " } " << array << "[" << count
+         << "] = {};\n";
+    if (piece.load)
+      for (int64_t k = 0; k < count; ++k)
+        os << forEach(k, piece.load(source, array + "[" + str(k) + "]", "    "),
+                      exists);
     bool lastBatch = first + kBatch * threads >= pieces;
+    // Which units to ask for may itself be on its way to shared memory.
+    if (lastBatch && streamedFor == value && !lateStores.empty())
+      sync();
     if (lastBatch)
-      fillStreamBehind(value);
+      if (std::string asked = askBehind(value); !asked.empty())
+        os << " " << asked << "\n";
     // What waits for a router's choice leaves it the time of the loads.
     bool late = lastBatch && count <= 2 && waitsForRouter(value);
     std::string stores;
-    for (int64_t k = 0; k < count; ++k)
-      stores += forEach(k,
-                        "    " + home.shared + ".set8(i, " + array + "[" +
-                            str(k) + "]);\n",
-                        "");
+    for (int64_t k = 0; k < count; ++k) {
+      std::string raw = array + "[" + str(k) + "]", text;
+      if (!piece.packed.empty()) {
+        text = "    " + home.shared + ".set8(i, " + raw + "." + piece.packed +
+               ");\n";
+      } else {
+        text = "    float v[" + str(kPieceElements) + "] = {};\n";
+        text += exists.empty()
+                    ? piece.use(source, raw, "v", "    ")
+                    : "    if (" + exists + ") {\n" +
+                          piece.use(source, raw, "v", "      ") + "    }\n";
+        text += "    " + home.shared + ".set8(i, v);\n";
+      }
+      stores += forEach(k, text, "");
+    }
     if (late)
       lateStores.push_back(stores);
     else
@@ -293,19 +312,10 @@ void StageEmitter::sharePieces(Value value) {
   pendingSync = true;
 }
 
-void StageEmitter::fillStreamBehind(Value value) {
-  if (streamedFor != value)
-    return;
-  // Which units they are may itself be on its way to shared memory.
-  if (!lateStores.empty())
-    sync();
-  os << "  " << stream << ".fill(ring, " << unit << ");\n";
-  streamedFor = nullptr;
-}
-
 void StageEmitter::shareAsArray(Value value) {
   if (!values[value].shared.empty())
     return;
+  getReady();
   ElementExpr expression = values[value].at;
   int64_t count = typeOf(value).getNumElements(), threads = model.threads();
   StringRef type =
@@ -331,8 +341,7 @@ void StageEmitter::shareAsArray(Value value) {
     pendingSync = true;
   }
   values[value].shared = name;
-  values[value].piece = nullptr;
-  values[value].packed = nullptr;
+  values[value].piece = {};
   values[value].at = [name](const std::string &i) {
     return name + "[" + i + "]";
   };
@@ -407,6 +416,8 @@ LogicalResult StageEmitter::emit(StageOp stage) {
   // A stage that streams no packed weights may use the ring's slots.
   bool ringLent = !KernelModel::usesRing(stage);
   sharedBytes = ringLent ? model.ringBarrierBytes() : model.ringBytes();
+  if (!frame.early)
+    getReady();
   emitWholeWaits(stage);
   if (auto linears = KernelModel::quantLinears(stage); !linears.empty()) {
     emitLinearStream(linears);
@@ -415,6 +426,13 @@ LogicalResult StageEmitter::emit(StageOp stage) {
   for (LinearOp linear : stage.getBody().getOps<LinearOp>())
     if (linear.getTileExtent() != kUnitOutputs)
       emitDenseRows(linear);
+  if (frame.early) {
+    // Weights are immutable, and how a list is shared out is known.
+    for (auto &[op, rows] : denseRows)
+      os << "  " << std::exchange(rows.ask, {}) << "\n";
+    if (!streamBegin.empty())
+      os << "  " << std::exchange(streamBegin, {}) << "\n";
+  }
   // Small arrays first: their loads are on their way while the large ones
   // start.
   auto isSmall = [](Operation &op) {
@@ -444,6 +462,7 @@ LogicalResult StageEmitter::emit(StageOp stage) {
   emitSignals(stage);
   if (ringLent)
     os << "  mega::fenceAsyncProxy();\n";
+  os << frame.end;
   return success();
 }
 
@@ -473,17 +492,37 @@ void StageEmitter::emitLoad(LoadOp op) {
   value.at = [=](const std::string &i) {
     return load.str() + pointer + " + " + i + "))";
   };
-  if (element.isBF16())
-    value.packed = [=](const std::string &i) {
-      return "mega::loadShared16(" + pointer + " + " + i + ")";
-    };
-  if (!element.isInteger())
-    value.piece = [=](const std::string &i, const std::string &v,
-                      StringRef indent) {
-      return (indent + "mega::loadShared8(" + pointer + " + " + i + ", " + v +
-              ");\n")
+  std::string field = fresh("loaded");
+  if (element.isBF16()) {
+    value.piece.fields = " uint4 " + field + ";";
+    value.piece.packed = field;
+    value.piece.load = [=](const std::string &i, const std::string &raw,
+                           StringRef indent) {
+      return (indent + raw + "." + field + " = mega::loadShared16(" + pointer +
+              " + " + i + ");\n")
           .str();
     };
+    value.piece.use = [=](const std::string &, const std::string &raw,
+                          const std::string &v, StringRef indent) {
+      return (indent + "mega::unpack(" + raw + "." + field + ", " + v + ");\n")
+          .str();
+    };
+  } else if (!element.isInteger()) {
+    std::string count = str(kPieceElements);
+    value.piece.fields = " float " + field + "[" + count + "];";
+    value.piece.load = [=](const std::string &i, const std::string &raw,
+                           StringRef indent) {
+      return (indent + "mega::loadShared8(" + pointer + " + " + i + ", " + raw +
+              "." + field + ");\n")
+          .str();
+    };
+    value.piece.use = [=](const std::string &, const std::string &raw,
+                          const std::string &v, StringRef indent) {
+      return (indent + "for (int j = 0; j < " + count + "; ++j)\n" + indent +
+              "  " + v + "[j] = " + raw + "." + field + "[j];\n")
+          .str();
+    };
+  }
 }
 
 /// A loop that rounds the array `name`, if `value` is bf16.
@@ -506,7 +545,7 @@ void StageEmitter::emitLoadSum(LoadSumOp op) {
   auto full = [=](const std::string &i) {
     if (sums.tiles == 0)
       return str(sums.slots);
-    return "mega::Contributors<" + str(sums.tiles) + ", " + str(sums.steps) +
+    return "mega::Contributors<" + str(sums.tiles) + ", " + str(sums.bursts) +
            ">::of(" + str(sums.firstTile) + " + (" + i + ") / " +
            str(kUnitOutputs) + ").count";
   };
@@ -514,14 +553,22 @@ void StageEmitter::emitLoadSum(LoadSumOp op) {
     return rounded(result,
                    function + "(" + pointer + ", " + full(i) + ", " + i + ")");
   };
-  if (count % kPieceElements == 0)
-    values[result].piece = [=](const std::string &i, const std::string &v,
-                               StringRef indent) {
-      return (indent + function + "(" + pointer + ", " + full(i) + ", " + i +
-              ", " + v + ");\n")
-                 .str() +
+  if (count % kPieceElements == 0) {
+    std::string field = fresh("loaded");
+    PieceRecipe &piece = values[result].piece;
+    piece.fields = " mega::SlotPieces<" + str(sums.slots) + "> " + field + ";";
+    piece.load = [=](const std::string &i, const std::string &raw,
+                     StringRef indent) {
+      return (indent + raw + "." + field + ".load<" + str(count) + ">(" +
+              pointer + ", " + full(i) + ", " + i + ");\n")
+          .str();
+    };
+    piece.use = [=](const std::string &, const std::string &raw,
+                    const std::string &v, StringRef indent) {
+      return (indent + raw + "." + field + ".add(" + v + ");\n").str() +
              roundPiece(result, v, indent);
     };
+  }
 }
 
 void StageEmitter::emitMap(MapOp op) {
@@ -541,24 +588,39 @@ void StageEmitter::emitMap(MapOp op) {
   };
   value.shifted = llvm::any_of(
       inputs, [](const PrologueValue &input) { return input.shifted; });
-  if (llvm::all_of(
+  if (!llvm::all_of(
           inputs, [](const PrologueValue &input) { return bool(input.piece); }))
-    value.piece = [=](const std::string &i, const std::string &v,
-                      StringRef indent) {
-      std::string text, call = name + "(";
-      for (auto [index, input] : llvm::enumerate(inputs)) {
-        std::string operand = name + "_" + str(index);
-        text +=
-            (indent + "float " + operand + "[" + str(kPieceElements) + "];\n")
-                .str() +
-            input.piece(i, operand, indent);
-        call += (index ? ", " : "") + operand + "[j]";
-      }
-      return text + (indent + "for (int j = 0; j < " + str(kPieceElements) +
-                     "; ++j)\n" + indent + "  " + v +
-                     "[j] = " + rounded(result, call + ")") + ";\n")
-                        .str();
-    };
+    return;
+  for (const PrologueValue &input : inputs)
+    if (!StringRef(value.piece.fields).contains(input.piece.fields))
+      value.piece.fields += input.piece.fields;
+  value.piece.load = [=](const std::string &i, const std::string &raw,
+                         StringRef indent) {
+    std::string text;
+    for (const PrologueValue &input : inputs) {
+      if (!input.piece.load)
+        continue;
+      std::string load = input.piece.load(i, raw, indent);
+      if (!StringRef(text).contains(load))
+        text += load;
+    }
+    return text;
+  };
+  value.piece.use = [=](const std::string &i, const std::string &raw,
+                        const std::string &v, StringRef indent) {
+    std::string text, call = name + "(";
+    for (auto [index, input] : llvm::enumerate(inputs)) {
+      std::string operand = name + "_" + str(index);
+      text += (indent + "float " + operand + "[" + str(kPieceElements) + "];\n")
+                  .str() +
+              input.piece.use(i, raw, operand, indent);
+      call += (index ? ", " : "") + operand + "[j]";
+    }
+    return text +
+           (indent + "for (int j = 0; j < " + str(kPieceElements) + "; ++j)\n" +
+            indent + "  " + v + "[j] = " + rounded(result, call + ")") + ";\n")
+               .str();
+  };
 }
 
 void StageEmitter::emitRope(RopeOp op) {
@@ -585,13 +647,19 @@ void StageEmitter::emitView(Operation *op) {
            str(offset) + " + (" + i + ") % " + str(to) + ")";
   };
   value.at = [=](const std::string &i) { return input.at(place(i)); };
-  value.piece = nullptr;
+  value.piece = {};
   if (input.piece && from % kPieceElements == 0 && to % kPieceElements == 0 &&
       offset % kPieceElements == 0) {
     value.shifted = true;
-    value.piece = [=](const std::string &i, const std::string &v,
-                      StringRef indent) {
-      return input.piece(place(i), v, indent);
+    value.piece = input.piece;
+    if (input.piece.load)
+      value.piece.load = [=](const std::string &i, const std::string &raw,
+                             StringRef indent) {
+        return input.piece.load(place(i), raw, indent);
+      };
+    value.piece.use = [=](const std::string &i, const std::string &raw,
+                          const std::string &v, StringRef indent) {
+      return input.piece.use(place(i), raw, v, indent);
     };
   }
 }
@@ -624,25 +692,31 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
   std::string eps = floatLiteral(op.getEps().convertToDouble());
   Value x = op.getX();
   if (normalisesPieces(op) && takesPieces(x)) {
-    PieceStmt piece = values[x].piece;
+    PieceRecipe piece = values[x].piece;
     // Another reader takes it from shared memory.
     std::string keep;
     if (values[x].shared.empty() &&
         std::distance(x.getUses().begin(), x.getUses().end()) > 1)
       keep = "        " + declareActivation(x).shared + ".set8(i, v);\n";
     PrologueValue &out = declareActivation(op.getResult());
-    os << "  mega::rmsNorm<" << row << ", " << threads << ">(\n      "
-       << out.shared << ", " << factors << ", "
+    std::string raw = fresh("Raw");
+    os << "  struct " << raw << " {" << piece.fields << " };\n"
+       << "  mega::rmsNorm<" << raw << ", " << row << ", " << threads
+       << ">(\n      " << out.shared << ", " << factors << ", "
        << (op.getUnitOffset() ? "1.0f" : "0.0f") << ", " << eps
        << ", reinterpret_cast<double *>(shared + " << reserve(threads / 32 * 8)
-       << "),\n      [&](int i, float (&v)[" << kPieceElements << "]) {\n"
-       << piece("i", "v", "        ") << keep << "      },\n      [&] { "
-       << askBehind(op.getResult());
-    os << "});\n";
+       << "),\n      [&] { " << takeReady() << " },\n      [&](int i, " << raw
+       << " &raw) {\n"
+       << (piece.load ? piece.load("i", "raw", "        ") : std::string())
+       << "      },\n      [&](int i, const " << raw << " &raw, float (&v)["
+       << kPieceElements << "]) {\n"
+       << piece.use("i", "raw", "v", "        ") << keep
+       << "      },\n      [&] {" << askBehind(op.getResult()) << " });\n";
     pendingSync = true;
     return;
   }
   sync();
+  getReady();
   ElementExpr input = values[x].at;
   PrologueValue &out = declareActivation(op.getResult());
   out.shifted = true; // written by other threads than take its pieces
@@ -672,7 +746,7 @@ void StageEmitter::emitRouter(RouterOp op) {
   std::string ids = fresh("ids"), weights = fresh("gates");
   std::string scratch = declareScratch("mega::RouterScratch<" + str(experts) +
                                            ", " + str(top) + ">",
-                                       experts * 8 + top * 4);
+                                       experts * 8);
   auto declareArray = [&](const std::string &name, StringRef type,
                           Value value) {
     os << "  auto *const " << name << " = reinterpret_cast<" << type
@@ -701,9 +775,12 @@ void StageEmitter::emitRouter(RouterOp op) {
   for (Operation *user : op.getIds().getUsers())
     if (isa<ExpertGateUpOp, ExpertDownOp>(user)) {
       emitExpertStream(user);
-      chosen = " " + stream + ".fill(ring, " + unit + "); ";
+      if (!streamBegin.empty())
+        os << "  " << std::exchange(streamBegin, {}) << "\n";
+      chosen = " " + std::exchange(streamFill, {}) + " ";
       streamedFor = nullptr;
     }
+  getReady();
   auto flag = [](bool value) { return value ? "true" : "false"; };
   os << "  mega::route<" << experts << ", " << top << ", " << model.threads()
      << ", " << flag(op.getScore() == ScoreKind::Sigmoid) << ", "
@@ -719,21 +796,31 @@ void StageEmitter::emitRouter(RouterOp op) {
   pendingSync = true;
 }
 
+/// Statements that set `v` to elements [i, i + 8).
+static std::string takePiece(const PieceRecipe &piece, StringRef indent) {
+  std::string text;
+  if (!piece.fields.empty())
+    text += (indent + "struct {" + piece.fields + " } raw = {};\n").str();
+  if (piece.load)
+    text += piece.load("i", "raw", indent);
+  return text + piece.use("i", "raw", "v", indent);
+}
+
 void StageEmitter::emitPrologueStore(StoreOp op) {
+  getReady();
   std::string pointer = pointerTo(op.getBuffer());
   int64_t count = typeOf(op.getValue()).getNumElements();
   Type element = op.getBuffer().getType().getElementType();
   if (element.isBF16() && count % kPieceElements == 0 &&
       takesPieces(op.getValue())) {
     int64_t pieces = count / kPieceElements;
-    os << "  {\n    const mega::Range own = mega::share(" << pieces
-       << ", blockIdx.x, gridDim.x);\n"
+    os << "  {\n    const mega::Range own = " << ownOf(pieces) << ";\n"
        << "#pragma unroll 1\n"
        << "    for (int piece = threadIdx.x; piece < own.end; piece += "
        << model.threads() << ")\n      if (piece >= own.begin) {\n"
        << "        const int i = piece * " << kPieceElements << ";\n"
        << "        float v[" << kPieceElements << "];\n"
-       << values[op.getValue()].piece("i", "v", "        ")
+       << takePiece(values[op.getValue()].piece, "        ")
        << "        mega::store8(" << pointer << " + i, v);\n      }\n  }\n";
     return;
   }
@@ -742,8 +829,7 @@ void StageEmitter::emitPrologueStore(StoreOp op) {
   if (element.isBF16())
     value = "mega::floatToBf16(" + value + ")";
   // Every CTA holds the value; each writes its share.
-  os << "  {\n    const mega::Range own = mega::share(" << count
-     << ", blockIdx.x, gridDim.x);\n"
+  os << "  {\n    const mega::Range own = " << ownOf(count) << ";\n"
      << "#pragma unroll 1\n"
      << "    for (int i = own.begin + int(threadIdx.x); i < own.end; i += "
      << model.threads() << ")\n      " << pointer << "[i] = " << value

@@ -11,6 +11,7 @@
 
 #include "KernelModel.h"
 #include "PhaseArguments.h"
+#include "ShareTable.h"
 
 #include "mega/Target/CUDA/EmitterOptions.h"
 
@@ -25,10 +26,26 @@ namespace mega {
 /// The C expression of an element, given the C expression of its flat index.
 using ElementExpr = std::function<std::string(const std::string &index)>;
 
-/// Statements that set the array `name` to elements [index, index + 8), each
-/// line behind `indent`; `index` is a multiple of 8.
-using PieceStmt = std::function<std::string(
-    const std::string &index, const std::string &name, llvm::StringRef indent)>;
+/// How eight elements of a value come about: `index`, a multiple of 8, is the
+/// first's. What is loaded and what is computed from that are apart, so that
+/// other loads can be started in between. Lines stand behind `indent`.
+struct PieceRecipe {
+  /// Members of the struct `raw` that holds what is loaded; may be empty.
+  std::string fields;
+  /// Statements that load them; null if there are none.
+  std::function<std::string(const std::string &index, const std::string &raw,
+                            llvm::StringRef indent)>
+      load;
+  /// Statements that set the array `name` to the elements; null if elements
+  /// must be taken one by one.
+  std::function<std::string(const std::string &index, const std::string &raw,
+                            const std::string &name, llvm::StringRef indent)>
+      use;
+  /// The member that is the elements themselves, as bf16; may be empty.
+  std::string packed;
+
+  explicit operator bool() const { return bool(use); }
+};
 
 /// A value that every CTA of the stage holds or can compute.
 ///
@@ -37,8 +54,7 @@ using PieceStmt = std::function<std::string(
 /// barrier, unless the value is `shifted` against what it is computed from.
 struct PrologueValue {
   ElementExpr at;
-  PieceStmt piece;      ///< null if elements must be taken one by one
-  ElementExpr packed;   ///< a piece as it lies in memory, if that is bf16
+  PieceRecipe piece;    ///< false if elements must be taken one by one
   bool shifted = false; ///< a piece needs other pieces of a shared value
   /// Name of its Activation or array in shared memory; empty for expressions.
   std::string shared;
@@ -60,15 +76,28 @@ struct UnitList {
   int64_t segment; ///< steps that lie together and share a scale
   int64_t sets;    ///< groups of scales in a unit
   bool split;      ///< shared out by step, not by tile
-  int64_t units;   ///< in a copy
+  int64_t units;   ///< of a burst
+
+  int64_t bursts() const { return steps / units; } ///< of a tile
+};
+
+/// Statements around a stage's own.
+struct StageFrame {
+  /// Those that must run before the stage touches what others write or read:
+  /// the wait at the barrier in front of it.
+  std::string ready;
+  std::string end; ///< last of all
+  /// Loads of what nobody else writes may stand before `ready`.
+  bool early = true;
 };
 
 class StageEmitter {
 public:
   StageEmitter(const KernelModel &model, PhaseArguments &arguments,
-               llvm::raw_ostream &os)
-      : model(model), arguments(arguments), os(os),
-        sharedBytes(model.ringBarrierBytes()) {}
+               ShareTable &shares, StageFrame frame, llvm::raw_ostream &os)
+      : model(model), arguments(arguments), shares(shares),
+        frame(std::move(frame)), os(os), sharedBytes(model.ringBarrierBytes()) {
+  }
 
   /// Emits the statements of `stage`, indented for a function body.
   mlir::LogicalResult emit(StageOp stage);
@@ -79,10 +108,6 @@ public:
   /// Weight bytes that all CTAs together read in the stage.
   int64_t getWeightBytes() const { return weightBytes; }
 
-  /// Statements that ask L2 for this CTA's rows of plain weights in `stage`;
-  /// the CTA runs them before the barrier in front of it.
-  void emitRowPrefetch(StageOp stage);
-
 private:
   //===--------------------------------------------------------------------===//
   // Prologue (StageEmitter.cpp)
@@ -91,6 +116,10 @@ private:
   /// Refuses lists that are too long for how the grid shares them out.
   mlir::LogicalResult checkShares(StageOp stage) const;
   void emitPrologueOp(mlir::Operation *op);
+  /// Comes before the first access to what other stages write or read.
+  void getReady();
+  /// The same statements, for a callback.
+  std::string takeReady();
   /// A barrier, if something in shared memory waits for one.
   void sync();
   void emitLoad(LoadOp op);
@@ -126,9 +155,16 @@ private:
   /// Declares the stream of an expert's projections as soon as the experts' ids
   /// are in shared memory.
   void emitExpertStream(mlir::Operation *op);
-  /// Starts the stream's first copies, if `value` is what they were to wait
-  /// for.
-  void fillStreamBehind(mlir::Value value);
+  /// C expression of a CTA's run of the list, in bursts.
+  std::string runOf(const UnitList &list);
+  /// C expression of the CTA's part of `total` equal things.
+  std::string ownOf(int64_t total) {
+    return shares.add(total, 1, ShareTable::Of::Tiles);
+  }
+  /// The same, the last CTA first.
+  std::string ownOfReversed(int64_t total) {
+    return shares.add(total, 1, ShareTable::Of::Reversed);
+  }
   /// Declares `unit` and `stream`: each unit's address, `address` being a
   /// lambda's body, and the warp's cursor.
   void emitStream(const UnitList &list, const std::string &address);
@@ -174,10 +210,11 @@ private:
   struct OwnTiles {
     int64_t count;     ///< tiles of the anchor
     int64_t first;     ///< number of its first in the list
-    int64_t steps;     ///< of a tile that the run counts
+    int64_t parts;     ///< of a tile that the run counts
+    int64_t steps;     ///< of a part that a signal counts
     std::string range; ///< the run's C expression; empty: every gridDim.x-th
   };
-  OwnTiles ownTiles(mlir::Operation *anchor) const;
+  OwnTiles ownTiles(mlir::Operation *anchor);
   /// Opens two blocks in which `tile` is an own tile of the anchor and `steps`
   /// how much of it, thread by thread or for all.
   void emitOwnTiles(const OwnTiles &own, bool byThread);
@@ -210,19 +247,24 @@ private:
   /// Address of a unit of one of several weights whose tiles form one list, in
   /// the variables `tile` and `step`.
   std::string unitAddress(llvm::SmallVector<LinearOp> linears);
+  /// Address of unit `number` of a weight; declares the weight's own at first
+  /// use, since every copy needs it.
+  std::string unitAt(llvm::StringRef weight, const std::string &number);
 
   const KernelModel &model;
   PhaseArguments &arguments;
+  ShareTable &shares;
+  StageFrame frame;
   llvm::raw_ostream &os;
   llvm::DenseMap<mlir::Value, PrologueValue> values;
   llvm::DenseMap<mlir::Value, TileValue> tileValues;
   llvm::DenseMap<mlir::Value, std::string> pointers;
   llvm::StringMap<std::string> statePointers;
-  /// The rows of plain linears, in their order, and whether their first pieces
-  /// were asked for.
+  llvm::StringMap<std::string> unitBases;
+  /// The rows of plain linears, in their order, and the statements that ask for
+  /// their first pieces until those have been emitted.
   struct DenseRowsName {
-    std::string name;
-    bool asked;
+    std::string name, ask;
   };
   llvm::MapVector<mlir::Operation *, DenseRowsName> denseRows;
   /// The value behind whose loads the stage's packed weights are asked for;
@@ -231,8 +273,9 @@ private:
   /// Stores to shared memory that wait for their loads.
   llvm::SmallVector<std::string> lateStores;
   bool pendingSync = false;
-  /// Names of the current stage's unit address and stream.
-  std::string unit, stream;
+  /// Names of the current stage's unit address and stream, and until they have
+  /// been emitted the statements that take up the CTA's run and start copies.
+  std::string unit, stream, streamBegin, streamFill;
   int64_t arrays = 0; ///< arrays loaded so far, each by another warp
   int64_t sharedBytes;
   int64_t weightBytes = 0;

@@ -15,23 +15,23 @@ __device__ __forceinline__ float bf16ToFloat(u16 bits) {
   return __uint_as_float(u32(bits) << 16);
 }
 
-/// Rounds to bf16, nearest even (PTX ISA, cvt.rn.bf16.f32).
-__device__ __forceinline__ u16 floatToBf16(float value) {
-  u16 bits;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(value));
-  return bits;
-}
-
-/// Two numbers rounded to bf16, `low` in the low half.
+/// Two numbers rounded to bf16, nearest even, `low` in the low half (PTX ISA,
+/// cvt.rn.bf16x2.f32).
 __device__ __forceinline__ u32 packBf16x2(float low, float high) {
   u32 pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
 
-/// The nearest value that a bf16 holds.
+/// Rounds one to bf16. The conversion of a pair runs at the rate of an
+/// addition, that of one number at a small part of it.
+__device__ __forceinline__ u16 floatToBf16(float value) {
+  return u16(packBf16x2(value, 0));
+}
+
+/// The nearest value that a bf16 holds: the upper half of a float is one.
 __device__ __forceinline__ float roundBf16(float value) {
-  return bf16ToFloat(floatToBf16(value));
+  return __uint_as_float(packBf16x2(0, value));
 }
 
 /// a - b on both halves, each rounded once. sm_80 has only the fused form.

@@ -8,8 +8,8 @@ namespace mega {
 /// its own CTA, and all CTAs are co-resident, so a wait for tiles that stand
 /// earlier in every CTA's list ends.
 struct Counter {
-  /// Adds `count`, for all that the CTA did before its last CTA barrier (PTX ISA,
-  /// "Memory Consistency Model", cumulativity). One thread.
+  /// Adds `count`, for all that the CTA did before its last CTA barrier (PTX
+  /// ISA, "Memory Consistency Model", cumulativity). One thread.
   static __device__ __forceinline__ void add(u32 *counter, u32 count) {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;"
                  :

@@ -99,16 +99,4 @@ __device__ __forceinline__ int loadSharedInt(const int *address) {
   return v;
 }
 
-/// Asks L2 for [address, address + bytes): both multiples of 16. Only a hint;
-/// called by one thread. Before sm_90 there is no bulk form, so it does nothing
-/// there: line by line it would cost one thread more than it saves.
-__device__ __forceinline__ void prefetchL2(const void *address, u32 bytes) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;"
-               :
-               : "l"(address), "r"(bytes)
-               : "memory");
-#endif
-}
-
 } // namespace mega

@@ -5,7 +5,8 @@
 namespace mega {
 
 /// D[16x8] += A[16x16] B[16x8], bf16 in, f32 out (PTX ISA, "Matrix Fragments
-/// for mma.m16n8k16 with floating point type"). With g = lane / 4, t = lane % 4:
+/// for mma.m16n8k16 with floating point type"). With g = lane / 4, t = lane %
+/// 4:
 ///   a[0] (g, 2t..2t+1)  a[1] (g+8, 2t..)  a[2] (g, 2t+8..)  a[3] (g+8, 2t+8..)
 ///   b[0] (2t..2t+1, g)  b[1] (2t+8..2t+9, g)
 ///   d[0] (g, 2t)  d[1] (g, 2t+1)  d[2] (g+8, 2t)  d[3] (g+8, 2t+1)

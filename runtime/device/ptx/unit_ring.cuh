@@ -58,22 +58,22 @@ template <int kSlots, int kUnits, int kUnitBytes, int kWarps> struct UnitRing {
   __device__ __forceinline__ void issue(const u8 *units, u32 bytes) {
     const u32 slot = issued % kSlots;
     const u32 destination = slots + slot * kSlotBytes;
-    const int lane = threadIdx.x % 32;
 #if __CUDA_ARCH__ >= 900
-    // PTX ISA, cp.async.bulk: the mbarrier counts the bytes that arrive.
-    // One instruction stream without a branch: only lane 0's are carried out.
+    // PTX ISA, cp.async.bulk: the mbarrier counts the bytes that arrive. By one
+    // lane, which elect.sync lets the compiler know: it needs no loop over
+    // lanes.
     asm volatile("{\n\t.reg .pred p;\n\t"
-                 "setp.eq.s32 p, %0, 0;\n\t"
-                 "@p mbarrier.arrive.expect_tx.shared.b64 _, [%1], %2;\n\t"
+                 "elect.sync _|p, 0xffffffff;\n\t"
+                 "@p mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;\n\t"
                  "@p cp.async.bulk.shared::cluster.global.mbarrier::"
-                 "complete_tx::bytes.L2::cache_hint [%3], [%4], %2, [%1], "
-                 "%5;\n\t}"
+                 "complete_tx::bytes.L2::cache_hint [%2], [%3], %1, [%0], "
+                 "%4;\n\t}"
                  :
-                 : "r"(lane), "r"(barriers + slot * 8), "r"(bytes),
-                   "r"(destination), "l"(units), "l"(streamPolicy())
+                 : "r"(barriers + slot * 8), "r"(bytes), "r"(destination),
+                   "l"(units), "l"(streamPolicy())
                  : "memory");
 #else
-    for (u32 at = lane * 16; at < bytes; at += 32 * 16)
+    for (u32 at = threadIdx.x % 32 * 16; at < bytes; at += 32 * 16)
       asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                    :
                    : "r"(destination + at), "l"(units + at)

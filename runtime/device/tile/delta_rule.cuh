@@ -15,17 +15,19 @@ template <int kThreads, int kKeys, int kStrip> struct DeltaScratch {
 
 /// `state` points at S[head][0][first column]; rows are kValues apart. Thread
 /// (r, j) with j < kStrip keeps rows r, r + R, ... of column j in registers, so
-/// S is read once and written once. Sums over keys are f64: their order must
-/// not show where the output is rounded. `sink(j, o)` gets each column's
-/// output. Order of operations: Gated Delta Networks, equation 10, as
+/// S is read once and written once. `ready()` is called once those loads are on
+/// their way and before anything else is read. Sums over keys are f64: their
+/// order must not show where the output is rounded. `sink(j, o)` gets each
+/// column's output. Order of operations: Gated Delta Networks, equation 10, as
 /// mega.delta_rule documents it. Calls that follow one another need a CTA
 /// barrier between them.
 template <int kThreads, int kKeys, int kValues, int kStrip, Decay kDecay,
-          typename Q, typename K, typename V, typename D, typename Sink>
+          typename Ready, typename Q, typename K, typename V, typename Beta,
+          typename D, typename Sink>
 __device__ __forceinline__ void
-deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
-          const D &decay, DeltaScratch<kThreads, kKeys, kStrip> &scratch,
-          const Sink &sink) {
+deltaRule(float *state, const Ready &ready, const Q &q, const K &k, const V &v,
+          const Beta &beta, const D &decay,
+          DeltaScratch<kThreads, kKeys, kStrip> &scratch, const Sink &sink) {
   constexpr int kLanes = kThreads / kStrip;
   constexpr int kOwn = (kKeys + kLanes - 1) / kLanes;
   const int j = threadIdx.x % kStrip, r = threadIdx.x / kStrip;
@@ -35,6 +37,7 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
     const int row = r + i * kLanes;
     s[i] = row < kKeys ? state[row * kValues + j] : 0.0f;
   }
+  ready();
   // All are asked for before the first is used.
   constexpr int kOwnKeys = (kKeys + kThreads - 1) / kThreads;
   float qs[kOwnKeys] = {}, ks[kOwnKeys] = {}, decays[kOwnKeys] = {};
@@ -47,7 +50,7 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
       decays[n] = kDecay == Decay::Channel ? decay(i) : 1.0f;
     }
   }
-  const float value = v(j);
+  const float value = v(j), strength = beta();
 #pragma unroll
   for (int n = 0; n < kOwnKeys; ++n) {
     const int i = n * kThreads + threadIdx.x;
@@ -82,7 +85,8 @@ deltaRule(float *state, const Q &q, const K &k, const V &v, float beta,
     const int row = r + i * kLanes;
     if (row < kKeys) {
       // Two roundings, as the recurrence is written.
-      s[i] = __fadd_rn(s[i], __fmul_rn(beta * float(scratch.k[row]), error));
+      s[i] =
+          __fadd_rn(s[i], __fmul_rn(strength * float(scratch.k[row]), error));
       state[row * kValues + j] = s[i];
       output = fma(double(s[i]), scratch.q[row], output);
     }

@@ -14,28 +14,33 @@ template <int kWarps> struct DenseScratch {
 /// piece before it works on its activations.
 template <int kInputs, int kThreads> struct DenseRows {
   static constexpr int kWarps = kThreads / 32, kPieces = kInputs / 8;
+  static_assert(kWarps <= 32 && (kWarps & (kWarps - 1)) == 0,
+                "a lane a warp; parts of a row are powers of two");
 
   Range rows;
   const u16 *weights;
   uint4 piece; ///< the first that the thread has to do with
 
-  __device__ __forceinline__ DenseRows(Range rows, const u16 *weights)
-      : rows(rows), weights(weights), piece() {}
-  __device__ __forceinline__ void ask() { piece = load(rows.begin); }
+  /// Takes up rows `own` of the matrix `matrix` and starts the first loads.
+  __device__ __forceinline__ void ask(Range own, const u16 *matrix) {
+    rows = own;
+    weights = matrix;
+    piece = {0, 0, 0, 0};
+    if (rows.begin < rows.end)
+      piece = load(rows.begin);
+  }
 
-  /// Warps a row, a power of two, when `count` rows are left.
-  static __device__ __forceinline__ int parts(int count) {
-    int parts = kWarps;
-    while (parts * count > kWarps)
-      parts /= 2;
-    return parts;
+  /// Warps a row when `count` rows are left, at least one and at most a row a
+  /// warp: the power of two that this is the logarithm of.
+  static __device__ __forceinline__ int logParts(int count) {
+    return __clz(count - 1) - __clz(kWarps - 1);
   }
   /// The thread's first piece when rows from `base` on are left.
   __device__ __forceinline__ uint4 load(int base) const {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int left = min(kWarps, rows.end - base);
-    const int each = left > 0 ? parts(left) : 1;
-    const int row = warp / each, index = warp % each * 32 + lane;
+    const int left = min(kWarps, rows.end - base), log = logParts(left);
+    const int row = warp >> log;
+    const int index = (warp - (row << log)) * 32 + lane;
     if (row < left && index < kPieces)
       return at(base + row, index);
     return {0, 0, 0, 0};
@@ -53,8 +58,6 @@ __device__ __forceinline__ void
 denseGemv(DenseRows<kInputs, kThreads> dense, const u16 *x,
           DenseScratch<kThreads / 32> &scratch, const Sink &sink) {
   constexpr int kWarps = kThreads / 32, kPieces = kInputs / 8;
-  static_assert(kWarps <= 32 && (kWarps & (kWarps - 1)) == 0,
-                "a lane a warp; parts of a row are powers of two");
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll 1
   for (int base = dense.rows.begin; base < dense.rows.end; base += kWarps) {
@@ -63,13 +66,13 @@ denseGemv(DenseRows<kInputs, kThreads> dense, const u16 *x,
       dense.piece = dense.load(base);
     }
     const int count = min(kWarps, dense.rows.end - base);
-    const int parts = dense.parts(count);
-    const int own = warp / parts;
+    const int log = dense.logParts(count), parts = 1 << log;
+    const int own = warp >> log;
     double sum = 0;
     if (own < count) {
       uint4 w = dense.piece;
 #pragma unroll 1
-      for (int i = warp % parts * 32 + lane; i < kPieces;) {
+      for (int i = (warp - (own << log)) * 32 + lane; i < kPieces;) {
         const uint4 v = *reinterpret_cast<const uint4 *>(x + i * 8);
         const u32 ws[4] = {w.x, w.y, w.z, w.w}, vs[4] = {v.x, v.y, v.z, v.w};
         i += parts * 32;

@@ -1,51 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Quantised matrix times vector. The list of (tile, step) pairs, a step being
-/// 128 inputs of a tile of 16 outputs, is shared out in equal runs over CTAs. A
-/// CTA's warps take the bursts of its run in turn, so that what they ask for
-/// at a time lies together: memory gives that sooner than as many runs apart.
-/// Each burst's sums go to shared memory; a warp a tile adds them in order.
+/// Quantised matrix times vector. A list of tiles of 16 outputs is cut into
+/// bursts, a burst being kUnits neighbouring units (128 inputs each) of a tile,
+/// and shared out in equal runs over CTAs. A CTA's warps take the bursts of its
+/// run in turn. Each burst's sums go to shared memory; a warp a tile adds them
+/// in order.
 
 namespace mega {
-
-/// Cuts a list of tiles into bursts: up to kUnits neighbouring units, of one
-/// tile and one segment of kSegment steps, whose units lie together in memory.
-template <int kSteps, int kSegment, int kUnits> struct BurstGrid {
-  static constexpr int kBurst = kUnits, kSegmentSteps = kSegment;
-  static constexpr int kPerSegment = (kSegment + kUnits - 1) / kUnits;
-  static constexpr int kPerTile = kSteps / kSegment * kPerSegment;
-
-  /// The burst that has the list's step `at`.
-  static __device__ __forceinline__ int of(int at) {
-    const int step = at % kSteps;
-    return at / kSteps * kPerTile + step / kSegment * kPerSegment +
-           step % kSegment / kUnits;
-  }
-
-  int tile, step, units;
-  /// Burst `number`, as far as it lies in the run of steps `run`.
-  __device__ __forceinline__ BurstGrid(int number, Range run) {
-    tile = number / kPerTile;
-    const int inTile = number % kPerTile;
-    const int segment = inTile / kPerSegment;
-    const int begin = segment * kSegment + inTile % kPerSegment * kUnits;
-    const int end = min(begin + kUnits, (segment + 1) * kSegment);
-    step = max(begin, run.begin - tile * kSteps);
-    units = min(end, run.end - tile * kSteps) - step;
-  }
-};
-
-/// A CTA's run in chunks whose sums fit shared memory: whole tiles, but for the
-/// run's ends; at most one a warp.
-template <typename Grid, int kSteps, int kWarps> struct GemvChunk {
-  static constexpr int kRoom = 256 / Grid::kPerTile;
-  static constexpr int kTiles = kRoom < 1 ? 1 : kRoom > kWarps ? kWarps : kRoom;
-  static constexpr int kBursts = kTiles * Grid::kPerTile;
-
-  static __device__ __forceinline__ Range at(int begin, int end) {
-    return {begin, min((begin / kSteps + kTiles) * kSteps, end)};
-  }
-};
 
 /// Shared memory of one quantGemv call, for chunks of kBursts bursts.
 template <int kBursts, int kWarps> struct GemvScratch {
@@ -53,35 +14,45 @@ template <int kBursts, int kWarps> struct GemvScratch {
   float total[kWarps][16];
 };
 
-/// The bursts of a list that a warp reads, and where it is in them.
+/// The bursts of a list that a CTA reads, and where it is in them. Tiles have
+/// kSteps units, of which each kSegment lie together in memory; kUnits divides
+/// kSegment.
 ///
 /// Starting copies is apart from using them, so that a stage may do the one as
 /// soon as it knows which, and work on its activations meanwhile.
 template <int kSteps, int kSegment, int kUnits, int kUnitBytes, int kThreads>
 struct UnitStream {
-  static constexpr int kWarps = kThreads / 32;
-  using Grid = BurstGrid<kSteps, kSegment, kUnits>;
-  using Chunk = GemvChunk<Grid, kSteps, kWarps>;
-  using Scratch = GemvScratch<Chunk::kBursts, kWarps>;
+  static constexpr int kWarps = kThreads / 32, kBurst = kUnits;
+  static constexpr int kBurstBytes = kUnits * kUnitBytes;
+  static constexpr int kSegmentSteps = kSegment;
+  static constexpr int kPerTile = kSteps / kUnits; ///< bursts
+  static_assert(kSegment % kUnits == 0, "a burst lies in one segment");
+  /// A run is read in chunks whose sums fit shared memory: whole tiles, but for
+  /// the run's ends; at most one a warp.
+  static constexpr int kRoom = 256 / kPerTile;
+  static constexpr int kTiles = kRoom < 1 ? 1 : kRoom > kWarps ? kWarps : kRoom;
+  using Scratch = GemvScratch<kTiles * kPerTile, kWarps>;
 
-  Range cta;     ///< the CTA's run, in steps
-  Range chunk;   ///< the part of it that is being read
-  int next, end; ///< bursts to ask for: this one, those kWarps further, to end
+  Range cta;   ///< the CTA's run, in bursts
+  Range chunk; ///< the part of it that is being read
+  int next;    ///< the burst to ask for; then the one kWarps further
 
-  __device__ __forceinline__ explicit UnitStream(Range cta) : cta(cta) {
-    start(cta.begin);
+  /// Takes up a CTA's run. Apart from the declaration, so that a stage's loads
+  /// need not wait for how the list is shared out.
+  __device__ __forceinline__ void begin(Range run) {
+    cta = run;
+    start(run.begin);
   }
   __device__ __forceinline__ void start(int begin) {
-    chunk = Chunk::at(begin, cta.end);
-    next = Grid::of(begin) + warpOfThread();
-    end = chunk.begin < chunk.end ? Grid::of(chunk.end - 1) + 1 : 0;
+    chunk = {begin, min((begin / kPerTile + kTiles) * kPerTile, cta.end)};
+    next = begin + warpOfThread();
   }
 
   template <typename Ring, typename UnitAddress>
   __device__ __forceinline__ void issue(Ring &ring, const UnitAddress &unit) {
     static_assert(kUnits <= Ring::kBurst, "a burst fits a slot of the ring");
-    const Grid burst(next, chunk);
-    ring.issue(unit(burst.tile, burst.step), burst.units * kUnitBytes);
+    ring.issue(unit(u32(next) / kPerTile, u32(next) % kPerTile * kUnits),
+               kBurstBytes);
     next += kWarps;
   }
 
@@ -89,27 +60,25 @@ struct UnitStream {
   template <typename Ring, typename UnitAddress>
   __device__ __forceinline__ void fill(Ring &ring, const UnitAddress &unit) {
 #pragma unroll 1
-    while (next < end && ring.pending() < Ring::kDepth)
+    while (next < chunk.end && ring.pending() < Ring::kDepth)
       issue(ring, unit);
   }
 };
 
-/// Multiplies the ring's oldest burst of `units` units with the activations at
+/// Multiplies the ring's oldest burst, of kUnits units, with the activations at
 /// `fragments` and gives rows g and g + 8 (Unit::multiply). Calls `refill()` as
-/// soon as the burst's slot is free. Whole warp. One copy of the
-/// multiplication: the code of a layer's stages should fit the instruction
-/// cache.
-template <int kSets, int kLevels, typename Ring, typename Refill>
-__device__ __forceinline__ float2 multiplyBurst(Ring &ring, int units,
+/// soon as the burst's slot is free. Whole warp.
+template <int kUnits, int kSets, int kLevels, typename Ring, typename Refill>
+__device__ __forceinline__ float2 multiplyBurst(Ring &ring,
                                                 const uint4 *fragments,
                                                 const Refill &refill) {
   const u8 *at = ring.wait();
   float2 sum = {0, 0};
-#pragma unroll 1
-  do {
+#pragma unroll
+  for (int left = kUnits; left > 0; --left) {
     Unit<kSets> unit;
     unit.loadShared(at);
-    if (--units == 0) {
+    if (left == 1) {
       ring.release();
       refill();
     }
@@ -118,11 +87,11 @@ __device__ __forceinline__ float2 multiplyBurst(Ring &ring, int units,
     sum.y += rows.y;
     at += Unit<kSets>::kBytes;
     fragments += kStepFragments;
-  } while (units > 0);
+  }
   return sum;
 }
 
-/// Runs the list's steps of `stream`. `unit(tile, step)` is a unit's address.
+/// Runs the bursts of `stream`. `unit(tile, step)` is a unit's address.
 /// `sink(tile, row, values)` is called once for each row of each touched tile,
 /// by the lanes of a half-warp, with the tile's 16 sums in shared memory; tiles
 /// that other CTAs have a part of come with this CTA's part of the sums.
@@ -140,7 +109,7 @@ __device__ __forceinline__ void
 quantGemv(Stream stream, const Activation<kLevels, kLength> &x,
           typename Stream::Scratch &scratch, Ring &ring,
           const UnitAddress &unit, const Scale &scale, const Sink &sink) {
-  using Grid = typename Stream::Grid;
+  constexpr int kPerTile = Stream::kPerTile, kUnits = Stream::kBurst;
   const int warp = warpOfThread(), lane = threadIdx.x % 32;
   const uint4 *const fragments = x.fragments();
 
@@ -148,15 +117,15 @@ quantGemv(Stream stream, const Activation<kLevels, kLength> &x,
   while (stream.chunk.begin < stream.chunk.end) {
     stream.fill(ring, unit);
     const Range chunk = stream.chunk;
-    const int first = Grid::of(chunk.begin);
+    const int count = chunk.end - chunk.begin;
 #pragma unroll 1
-    for (int number = first + warp; number < stream.end;
-         number += Stream::kWarps) {
-      const Grid burst(number, chunk);
-      atTile(burst.tile);
-      float2 rows = multiplyBurst<kSets, kLevels>(
-          ring, burst.units, fragments + burst.step * kStepFragments, [&] {
-            if (stream.next < stream.end)
+    for (int i = warp; i < count; i += Stream::kWarps) {
+      const int tile = u32(chunk.begin + i) / kPerTile;
+      const int step = u32(chunk.begin + i) % kPerTile * kUnits;
+      atTile(tile);
+      float2 rows = multiplyBurst<kUnits, kSets, kLevels>(
+          ring, fragments + step * kStepFragments, [&] {
+            if (stream.next < chunk.end)
               stream.issue(ring, unit);
           });
       if (kLevels > 1) {
@@ -165,23 +134,23 @@ quantGemv(Stream stream, const Activation<kLevels, kLength> &x,
         rows.y += __shfl_down_sync(0xffffffffu, rows.y, 1);
       }
       if (kStepsPerScale != 0) {
-        const float factor = scale(burst.step / Grid::kSegmentSteps);
+        const float factor = scale(step / Stream::kSegmentSteps);
         rows.x *= factor;
         rows.y *= factor;
       }
       if (lane % 4 == 0) {
-        scratch.partial[number - first][lane / 4] = rows.x;
-        scratch.partial[number - first][lane / 4 + 8] = rows.y;
+        scratch.partial[i][lane / 4] = rows.x;
+        scratch.partial[i][lane / 4 + 8] = rows.y;
       }
     }
     __syncthreads();
 
     // A warp a tile, of which each half adds every other burst.
-    const int tile = chunk.begin / kSteps + warp;
-    if (tile * kSteps < chunk.end) {
+    const int tile = chunk.begin / kPerTile + warp;
+    if (tile * kPerTile < chunk.end) {
       const int row = lane % 16, half = lane / 16;
-      const int begin = max(tile * Grid::kPerTile, first) - first;
-      const int end = min((tile + 1) * Grid::kPerTile, stream.end) - first;
+      const int begin = max(tile * kPerTile - chunk.begin, 0);
+      const int end = min((tile + 1) * kPerTile - chunk.begin, count);
       constexpr int kAhead = 6; // loads on their way at a time
       double total = 0;
 #pragma unroll 1

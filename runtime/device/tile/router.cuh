@@ -13,8 +13,33 @@ __device__ __forceinline__ u32 orderedBits(float value) {
 template <int kExperts, int kTop> struct RouterScratch {
   float score[kExperts];
   u32 key[kExperts];
-  float chosen[kTop];
 };
+
+/// Scores of the logits that a warp's lanes hold, in their place.
+template <bool kSigmoid, int kOwn>
+__device__ __forceinline__ void scoreLogits(float (&score)[kOwn]) {
+  if (kSigmoid) {
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i)
+      score[i] = 1.0f / (1.0f + exponential(-score[i]));
+    return;
+  }
+  float top = score[0];
+#pragma unroll
+  for (int i = 1; i < kOwn; ++i)
+    top = fmaxf(top, score[i]);
+  top = warpMax(top);
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i) {
+    score[i] = exponential(score[i] - top);
+    sum += score[i];
+  }
+  sum = warpSum(sum);
+#pragma unroll
+  for (int i = 0; i < kOwn; ++i)
+    score[i] /= sum;
+}
 
 /// Turns `logit(e)` into the kTop best experts and their weights, by the CTA.
 /// kSigmoid picks the score; `bias(e)` is added for the choice only. Equal
@@ -28,41 +53,23 @@ route(const Logit &logit, const Bias &bias, float epsilon, float scale,
       RouterScratch<kExperts, kTop> &scratch, int *ids, float *weights,
       const Chosen &chosen) {
   constexpr int kOwn = (kExperts + 31) / 32;
-  const float lowest = __int_as_float(0xff800000);
+  // A softmax keeps its logits' order: the choice need not wait for it.
+  constexpr bool kByLogit = !kSigmoid && !kBiased;
   const int lane = threadIdx.x % 32;
+  float score[kOwn] = {};
   if (threadIdx.x < 32) {
-    float score[kOwn];
-    float top = lowest;
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
       const int e = lane + 32 * i;
-      score[i] = e < kExperts ? logit(e) : lowest;
-      top = fmaxf(top, score[i]);
+      score[i] = e < kExperts ? logit(e) : __int_as_float(0xff800000);
     }
-    if (kSigmoid) {
-#pragma unroll
-      for (int i = 0; i < kOwn; ++i)
-        score[i] = 1.0f / (1.0f + exponential(-score[i]));
-    } else {
-      top = warpMax(top);
-      float sum = 0;
-#pragma unroll
-      for (int i = 0; i < kOwn; ++i) {
-        score[i] = exponential(score[i] - top);
-        sum += score[i];
-      }
-      sum = warpSum(sum);
-#pragma unroll
-      for (int i = 0; i < kOwn; ++i)
-        score[i] /= sum;
-    }
+    if (!kByLogit)
+      scoreLogits<kSigmoid>(score);
 #pragma unroll
     for (int i = 0; i < kOwn; ++i) {
       const int e = lane + 32 * i;
-      if (e < kExperts) {
-        scratch.score[e] = score[i];
+      if (e < kExperts)
         scratch.key[e] = orderedBits(kBiased ? score[i] + bias(e) : score[i]);
-      }
     }
   }
   __syncthreads();
@@ -92,20 +99,29 @@ route(const Logit &logit, const Bias &bias, float epsilon, float scale,
 #pragma unroll
     for (int delta = kLanes / 2; delta > 0; delta /= 2)
       better += __shfl_xor_sync(0xffffffffu, better, delta);
-    if (e < kExperts && better < kTop && threadIdx.x % kLanes == 0) {
+    if (e < kExperts && better < kTop && threadIdx.x % kLanes == 0)
       ids[better] = e;
-      scratch.chosen[better] = scratch.score[e];
-    }
   }
   __syncthreads();
   chosen();
-  if (threadIdx.x < kTop) {
+  if (threadIdx.x < 32) {
+    if (kByLogit)
+      scoreLogits<kSigmoid>(score);
+#pragma unroll
+    for (int i = 0; i < kOwn; ++i)
+      if (lane + 32 * i < kExperts)
+        scratch.score[lane + 32 * i] = score[i];
+    __syncwarp();
+    // Every lane adds, in the order of the choice.
     float sum = 0;
 #pragma unroll
     for (int k = 0; k < kTop; ++k)
-      sum += scratch.chosen[k];
-    const float own = scratch.chosen[threadIdx.x];
-    weights[threadIdx.x] = (kRenormalize ? own / (sum + epsilon) : own) * scale;
+      sum += scratch.score[ids[k]];
+#pragma unroll
+    for (int k = lane; k < kTop; k += 32) {
+      const float own = scratch.score[ids[k]];
+      weights[k] = (kRenormalize ? own / (sum + epsilon) : own) * scale;
+    }
   }
 }
 

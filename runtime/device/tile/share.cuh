@@ -29,31 +29,25 @@ __device__ __forceinline__ int ownerOf(u32 index, u32 total, u32 parts) {
   return int(((index + 1) * parts - 1) / total);
 }
 
-/// This CTA's run of a list of whole tiles, counted in steps.
-__device__ __forceinline__ Range shareTiles(int tiles, int steps) {
-  const Range own = share(tiles, blockIdx.x, gridDim.x);
-  return {own.begin * steps, own.end * steps};
-}
-
-/// This CTA's run of a list of steps; CTAs past the list's end get none.
-__device__ __forceinline__ Range shareSteps(int total) {
+/// This CTA's run of a list of bursts; CTAs past the list's end get none.
+__device__ __forceinline__ Range shareBursts(int total) {
   const int parts = min(int(gridDim.x), total);
   return int(blockIdx.x) < parts ? share(total, blockIdx.x, parts)
                                  : Range{0, 0};
 }
 
-/// Which CTAs add to tile `tile` of a list of `kTiles` tiles of `kSteps` steps
-/// that was shared out step by step: the first one, and how many.
-template <int kTiles, int kSteps> struct Contributors {
-  static constexpr int kTotal = kTiles * kSteps;
+/// Which CTAs add to tile `tile` of a list of `kTiles` tiles of `kBursts`
+/// bursts that was shared out burst by burst: the first one, and how many.
+template <int kTiles, int kBursts> struct Contributors {
+  static constexpr int kTotal = kTiles * kBursts;
   int first, count;
 
   static __device__ __forceinline__ int parts() {
     return min(int(gridDim.x), kTotal);
   }
   static __device__ __forceinline__ Contributors of(int tile) {
-    const int begin = ownerOf(tile * kSteps, kTotal, parts());
-    const int end = ownerOf(tile * kSteps + kSteps - 1, kTotal, parts());
+    const int begin = ownerOf(tile * kBursts, kTotal, parts());
+    const int end = ownerOf(tile * kBursts + kBursts - 1, kTotal, parts());
     return {begin, end - begin + 1};
   }
 };
@@ -64,26 +58,32 @@ __device__ __forceinline__ int warpOfThread() {
   return __shfl_sync(0xffffffffu, int(threadIdx.x) / 32, 0);
 }
 
-/// A table of 8-byte words, and where it goes.
-struct Table {
-  u8 *to;
-  const void *from;
-  int bytes;
+/// How a list is shared out. What a CTA gets depends on the list and the grid
+/// alone, so a launch computes it once (shareOut) and stages look it up: the
+/// divisions are some 30 instructions, and code that runs once a stage costs
+/// most of its time in being fetched.
+struct Share {
+  enum Of { kTiles, kBursts, kReversed };
+  int total;
+  int scale; ///< of kTiles: bursts of a tile
+  Of of;     ///< whole tiles; bursts; the last CTA first
+
+  __device__ __forceinline__ Range own() const {
+    if (of == kBursts)
+      return shareBursts(total);
+    const u32 part = of == kReversed ? gridDim.x - 1 - blockIdx.x : blockIdx.x;
+    const Range run = share(total, part, gridDim.x);
+    return {run.begin * scale, run.end * scale};
+  }
 };
 
-/// Copies tables, by the whole CTA: a warp a table, so that all are one trip to
-/// memory.
+/// Computes this CTA's part of each list, by the whole CTA.
 template <int kCount>
-__device__ __forceinline__ void copyTables(const Table (&tables)[kCount]) {
-  const int warp = warpOfThread(), warps = int(blockDim.x) / 32;
-#pragma unroll
-  for (int i = 0; i < kCount; ++i)
-    if (i % warps == warp)
+__device__ __forceinline__ void shareOut(Range *to,
+                                         const Share (&lists)[kCount]) {
 #pragma unroll 1
-      for (int at = threadIdx.x % 32 * 8; at < tables[i].bytes; at += 32 * 8)
-        *reinterpret_cast<u64 *>(tables[i].to + at) =
-            *reinterpret_cast<const u64 *>(
-                static_cast<const u8 *>(tables[i].from) + at);
+  for (int i = threadIdx.x; i < kCount; i += int(blockDim.x))
+    to[i] = lists[i].own();
 }
 
 } // namespace mega

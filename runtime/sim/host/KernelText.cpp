@@ -87,7 +87,7 @@ static void readIdioms(KernelText &kernel) {
 /// Finds `__global__ ... name(const Type parameter)`.
 static void readEntry(KernelText &kernel, const std::string &text) {
   static const std::regex signature(
-      R"(__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(\s*const\s+(\w+)\s)");
+      R"(__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(\s*const\s+(?:__grid_constant__\s+)?(\w+)\s)");
   size_t at = text.rfind("__global__");
   std::smatch match;
   std::string tail = at == std::string::npos ? "" : text.substr(at);
@@ -98,46 +98,45 @@ static void readEntry(KernelText &kernel, const std::string &text) {
   kernel.parameter = match[2];
 }
 
-/// The schedule's table has a row for every stage, in order: {..., phase, number
-/// in the phase}, // name.
+/// The schedule says where each phase begins, and names each of its stages in a
+/// comment in front of where that begins.
 static void readPhases(KernelText &kernel) {
-  static const std::regex row(R"(\s*\{[^}]*, (\d+), \d+\}, // (.*))");
+  static const std::regex phase(R"(\s*mega::atPhase\((\d+)\);)");
+  static const std::regex stage(R"(\s*mega::atStage\(\d+\);)");
+  static const std::regex name(R"(\s*// (.*))");
   std::smatch match;
-  bool inTable = false;
+  std::string before;
+  bool inSchedule = false;
   for (const std::string &line : kernel.lines) {
-    if (line.find(" kStages[]") != std::string::npos)
-      inTable = true;
-    else if (inTable && startsWith(line, "};"))
-      return;
-    else if (inTable && std::regex_match(line, match, row)) {
-      size_t phase = std::stoull(match[1]);
-      if (phase > kernel.phases.size())
+    if (std::regex_match(line, match, phase)) {
+      // Others than the schedule's come behind it.
+      const size_t number = std::stoull(match[1]);
+      inSchedule = number >= kernel.phases.size();
+      if (number > kernel.phases.size())
         fail(MEGALITH_BAD_FORMAT, "kernel text's phases are not in order");
-      kernel.phases.resize(std::max(kernel.phases.size(), phase + 1));
-      kernel.phases[phase].push_back(match[2]);
+      if (inSchedule)
+        kernel.phases.emplace_back();
+    } else if (inSchedule && std::regex_match(line, stage) &&
+               std::regex_match(before, match, name)) {
+      kernel.phases.back().push_back(match[1]);
     }
+    before = line;
   }
 }
 
-/// Tables of arguments name the counters among them by what they order.
+/// The table of operands names the counters among them by what they order.
 static void readCounters(KernelText &kernel) {
-  static const std::regex row(R"(\s*(\d+), // (.* -> .*))");
+  static const std::regex row(
+      R"(\s*mega::inWorkspace\((\d+)\), // (.* -> .*))");
   std::smatch match;
-  bool inTable = false;
-  for (const std::string &line : kernel.lines) {
-    if (line.find(" kArguments") != std::string::npos &&
-        line.find("[] = {") != std::string::npos)
-      inTable = true;
-    else if (startsWith(line, "};"))
-      inTable = false;
-    else if (inTable && line.find(" -> ") != std::string::npos &&
-             std::regex_match(line, match, row)) {
+  for (const std::string &line : kernel.lines)
+    if (line.find(" -> ") != std::string::npos &&
+        std::regex_match(line, match, row)) {
       std::string &names = kernel.counters[std::stoull(match[1])];
       if ((" or " + names + " or ").find(" or " + match[2].str() + " or ") ==
           std::string::npos)
         names += (names.empty() ? "" : " or ") + match[2].str();
     }
-  }
 }
 
 KernelText megalith::sim::readKernelText(const std::string &text) {

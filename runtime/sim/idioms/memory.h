@@ -27,7 +27,6 @@ MEGA_SIM_LOAD(loadSharedInt, int, int)
 #undef MEGA_SIM_LOAD
 
 /// Hints have no meaning here.
-MEGA_SIM_INLINE void prefetchL2(const void *, u32) {}
 MEGA_SIM_INLINE u64 streamPolicy() { return 0; }
 
 } // namespace mega

@@ -27,6 +27,7 @@ extern __attribute__((
 /// Of idioms' twins: reports then name their callers.
 #define MEGA_SIM_INLINE inline __attribute__((always_inline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
 // `extern __shared__ T shared[];` becomes a pointer to the CTA's window: the
 // text's own declaration ends up alone in a scope that is never entered.

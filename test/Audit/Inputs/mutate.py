@@ -7,6 +7,6 @@ import sys
 
 path, constant = sys.argv[1] + "/kernel.cu", sys.argv[2]
 text = open(path).read()
-gain = "(offset + w[k][j])"
+gain = "(offset + w[j])"
 assert text.count(gain) == 1, f"{text.count(gain)} places use the gain, expected 1"
 open(path, "w").write(text.replace(gain, constant))

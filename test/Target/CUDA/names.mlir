@@ -4,7 +4,7 @@
 // Weights may be called anything: keywords, and names that a number at the end
 // would make equal.
 
-// CHECK: mega::u64 class_, w, w_1, w_2;
+// CHECK: mega::u8 *class_, *w, *w_1, *w_2;
 mega.weight @"b.class" : tensor<64xbf16>
 mega.weight @"a.w" : tensor<64xbf16>
 mega.weight @w_1 : tensor<64xbf16>

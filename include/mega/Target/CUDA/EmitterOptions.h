@@ -16,8 +16,8 @@ struct RingShape {
 };
 
 struct EmitterOptions {
-  /// Ask L2 for the next phase's rows of plain weights before each grid
-  /// barrier. Weights are immutable, so this is legal anywhere.
+  /// Load what nobody else writes (small weights, a recurrent state) before the
+  /// wait at the barrier in front of the stage, instead of after it.
   bool prefetchWeights = true;
   /// Stamp the SM clock when a CTA starts and ends each phase, in a probe that
   /// lies behind the planned workspace. Off, it costs nothing.
