@@ -693,10 +693,14 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
   Value x = op.getX();
   if (normalisesPieces(op) && takesPieces(x)) {
     PieceRecipe piece = values[x].piece;
-    // Another reader takes it from shared memory.
+    // Each CTA has the pieces that it publishes in registers here; another
+    // reader takes them from shared memory.
+    std::string storeX = storePieces(x), storeOut = storePieces(op.getResult());
     std::string keep;
     if (values[x].shared.empty() &&
-        std::distance(x.getUses().begin(), x.getUses().end()) > 1)
+        llvm::any_of(x.getUsers(), [&](Operation *user) {
+          return user != op && !stored.contains(user);
+        }))
       keep = "        " + declareActivation(x).shared + ".set8(i, v);\n";
     PrologueValue &out = declareActivation(op.getResult());
     std::string raw = fresh("Raw");
@@ -710,8 +714,14 @@ void StageEmitter::emitRmsNorm(RmsNormOp op) {
        << (piece.load ? piece.load("i", "raw", "        ") : std::string())
        << "      },\n      [&](int i, const " << raw << " &raw, float (&v)["
        << kPieceElements << "]) {\n"
-       << piece.use("i", "raw", "v", "        ") << keep
-       << "      },\n      [&] {" << askBehind(op.getResult()) << " });\n";
+       << piece.use("i", "raw", "v", "        ") << keep << storeX
+       << "      },\n      [&] {" << askBehind(op.getResult())
+       << " },\n      [&](int i, const float (&v)[" << kPieceElements
+       << "]) {\n"
+       << (storeOut.empty() ? "        static_cast<void>(i);\n        "
+                              "static_cast<void>(v);\n"
+                            : storeOut)
+       << "      });\n";
     pendingSync = true;
     return;
   }
@@ -806,7 +816,25 @@ static std::string takePiece(const PieceRecipe &piece, StringRef indent) {
   return text + piece.use("i", "raw", "v", indent);
 }
 
+std::string StageEmitter::storePieces(Value value) {
+  std::string text;
+  for (Operation *user : value.getUsers()) {
+    auto store = dyn_cast<StoreOp>(user);
+    if (!store || !store.getBuffer().getType().getElementType().isBF16())
+      continue;
+    std::string own = ownOf(typeOf(value).getNumElements() / kPieceElements);
+    text += "        if (i / " + str(kPieceElements) + " >= " + own +
+            ".begin && i / " + str(kPieceElements) + " < " + own +
+            ".end)\n          mega::store8(" + pointerTo(store.getBuffer()) +
+            " + i, v);\n";
+    stored.insert(store);
+  }
+  return text;
+}
+
 void StageEmitter::emitPrologueStore(StoreOp op) {
+  if (stored.contains(op))
+    return;
   getReady();
   std::string pointer = pointerTo(op.getBuffer());
   int64_t count = typeOf(op.getValue()).getNumElements();

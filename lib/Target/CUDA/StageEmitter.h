@@ -15,6 +15,7 @@
 
 #include "mega/Target/CUDA/EmitterOptions.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -130,6 +131,9 @@ private:
   void emitRouter(RouterOp op);
   void emitView(mlir::Operation *op);
   void emitPrologueStore(StoreOp op);
+  /// Statements that store the piece `v` at `i` of a row wherever `value` goes,
+  /// if it is this CTA's to store; those stores are then done.
+  std::string storePieces(mlir::Value value);
 
   /// Puts `value` where several readers can take it from, if they want to.
   void shareIfNeeded(mlir::Value value);
@@ -270,6 +274,7 @@ private:
   /// The value behind whose loads the stage's packed weights are asked for;
   /// null if there is none or that has been done.
   mlir::Value streamedFor;
+  llvm::DenseSet<mlir::Operation *> stored; ///< by storePieces
   /// Stores to shared memory that wait for their loads.
   llvm::SmallVector<std::string> lateStores;
   bool pendingSync = false;

@@ -35,15 +35,17 @@ template <> struct Factors<float> {
 /// elements [i, i + 8) are computed from and `use(i, raw, v)` computes them, so
 /// that whatever `loaded()` starts between the two is on its way behind all the
 /// loads and before the first is waited for. Thread t works on elements [8t, 8t
-/// + 8) and those kThreads * 8 further; kRow is a multiple of 8. `scratch`
-/// holds a double a warp. A CTA barrier must follow.
+/// + 8) and those kThreads * 8 further; kRow is a multiple of 8. `sink(i, x)`
+/// is given each piece of the result. `scratch` holds a double a warp. A CTA
+/// barrier must follow.
 template <typename Raw, int kRow, int kThreads, int kLevels, int kLength,
           typename Weight, typename Ready, typename Fetch, typename Use,
-          typename Loaded>
+          typename Loaded, typename Sink>
 __device__ __forceinline__ void
 rmsNorm(const Activation<kLevels, kLength> &x, const Weight *weight,
         float offset, float epsilon, double *scratch, const Ready &ready,
-        const Fetch &fetch, const Use &use, const Loaded &loaded) {
+        const Fetch &fetch, const Use &use, const Loaded &loaded,
+        const Sink &sink) {
   constexpr int kPieces = kRow / 8;
   constexpr int kOwn = (kPieces + kThreads - 1) / kThreads;
   constexpr int kWarps = (kPieces < kThreads ? kPieces + 31 : kThreads) / 32;
@@ -88,6 +90,7 @@ rmsNorm(const Activation<kLevels, kLength> &x, const Weight *weight,
 #pragma unroll
       for (int j = 0; j < 8; ++j)
         out[j] = (v[k][j] * rstd) * (offset + w[j]);
+      sink(piece * 8, out);
     }
     if (piece < kLength / 8)
       x.set8(piece * 8, out);
