@@ -100,7 +100,7 @@ static const Knob table[] = {
     {"ring",
      "emission",
      "copies in flight a warp x weight units in a copy",
-     {"auto", "2x2", "4x1", "4x2"},
+     {"auto", "1x3", "2x1", "2x2"},
      [](const CompileOptions &o) -> std::string {
        return o.emitter.ring ? std::to_string(o.emitter.ring->slots) + "x" +
                                    std::to_string(o.emitter.ring->units)

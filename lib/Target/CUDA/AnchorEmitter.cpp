@@ -170,14 +170,19 @@ void StageEmitter::emitTileOp(Operation *op, StringRef indent) {
         tile.at = nullptr;
         RankedTensorType state = model.stateType(conv.getState());
         int64_t taps = state.getDimSize(0) + 1, channels = state.getDimSize(1);
-        int64_t slice =
-            int64_t(conv.getIndex().value_or(0)) * channels * taps * 2;
-        std::string call = "mega::shortConv<" + str(taps) + ", " +
-                           str(channels) + ">(reinterpret_cast<mega::u16 *>(" +
-                           stateAddress(conv.getState()) +
-                           "), reinterpret_cast<const mega::u16 *>(" +
-                           weightAddress(conv.getWeight()) + " + " +
-                           str(slice) + "), " + in.index + ", " + in.name + ")";
+        std::string window = convWindows.lookup(conv);
+        if (window.empty()) {
+          window = fresh("window");
+          os << indent << "mega::ConvWindow<" << str(taps) << "> " << window
+             << " = {};\n"
+             << indent
+             << (in.guard.empty() ? std::string() : "if (" + in.guard + ") ")
+             << convLoad(conv, window, in.index) << "\n";
+        }
+        std::string call = window + ".apply<" + str(channels) +
+                           ">(reinterpret_cast<mega::u16 *>(" +
+                           stateAddress(conv.getState()) + "), " + in.index +
+                           ", " + in.name + ")";
         if (!in.guard.empty())
           call = in.guard + " ? " + call + " : 0.0f";
         declare(conv.getResult(), tile, call);
@@ -205,6 +210,61 @@ void StageEmitter::emitTileStore(StoreOp op, StringRef indent) {
      << pointers.lookup(op.getBuffer()) << "[" << in.index
      << "] = " << (narrow ? "mega::floatToBf16(" + in.name + ")" : in.name)
      << ";\n";
+}
+
+std::string StageEmitter::convLoad(ShortConvOp conv, const std::string &window,
+                                   const std::string &channel) {
+  RankedTensorType state = model.stateType(conv.getState());
+  int64_t taps = state.getDimSize(0) + 1, channels = state.getDimSize(1);
+  int64_t slice = int64_t(conv.getIndex().value_or(0)) * channels * taps * 2;
+  return window + ".load<" + str(channels) +
+         ">(reinterpret_cast<const mega::u16 *>(" +
+         stateAddress(conv.getState()) +
+         "), reinterpret_cast<const mega::u16 *>(" +
+         weightAddress(conv.getWeight()) + " + " + str(slice) + "), " +
+         channel + ");";
+}
+
+/// Convolutions of the value itself, in whatever shape.
+static void collectConvs(Value value, SmallVectorImpl<ShortConvOp> &convs) {
+  for (Operation *user : value.getUsers())
+    if (auto conv = dyn_cast<ShortConvOp>(user))
+      convs.push_back(conv);
+    else if (auto reshape = dyn_cast<ReshapeOp>(user))
+      collectConvs(reshape.getResult(), convs);
+}
+
+std::string StageEmitter::emitAhead(ArrayRef<LinearOp> linears) {
+  std::string fields, loads;
+  int64_t begin = 0;
+  for (LinearOp linear : linears) {
+    int64_t end = begin + linear.getTileCount();
+    int64_t outputs = typeOf(linear.getResult()).getNumElements();
+    SmallVector<ShortConvOp> convs;
+    if (!linear.getTilingAttr().getSplit())
+      collectConvs(linear.getResult(), convs);
+    for (auto [number, conv] : llvm::enumerate(convs)) {
+      int64_t taps = model.stateType(conv.getState()).getDimSize(0) + 1;
+      std::string field = "conv" + str(number) + "_" + str(taps);
+      std::string declared =
+          " mega::ConvWindow<" + str(taps) + "> " + field + ";";
+      if (!StringRef(fields).contains(declared))
+        fields += declared;
+      convWindows[conv] = "ahead." + field;
+      std::string i =
+          "((tile - " + str(begin) + ") * " + str(kUnitOutputs) + " + row)";
+      loads += "          if (tile >= " + str(begin) + " && tile < " +
+               str(end) +
+               (outputs % kUnitOutputs != 0 ? " && " + i + " < " + str(outputs)
+                                            : std::string()) +
+               ")\n            " + convLoad(conv, "ahead." + field, i) + "\n";
+    }
+    begin = end;
+  }
+  if (fields.empty())
+    return "";
+  os << "  struct Ahead {" << fields << " };\n";
+  return loads;
 }
 
 StoreOp StageEmitter::storeOf(Value value) const {
@@ -262,7 +322,8 @@ void StageEmitter::emitStream(const UnitList &list,
 }
 
 void StageEmitter::emitGemv(const UnitList &list, bool scaled,
-                            const PrologueValue &x, const std::string &scale) {
+                            const PrologueValue &x, const std::string &scale,
+                            const std::string &ahead) {
   std::string scratch = declareGemvScratch(list);
   for (std::string *statement : {&streamBegin, &streamFill})
     if (!statement->empty())
@@ -270,8 +331,17 @@ void StageEmitter::emitGemv(const UnitList &list, bool scaled,
   os << "  mega::quantGemv<" << list.steps << ", "
      << (scaled ? list.segment : 0) << ", " << list.sets << ">(\n        "
      << stream << ", " << x.shared << ", " << scratch << ", ring, " << unit
-     << ", [&](int row) { return " << scale
-     << "; },\n        [&](int tile, int row, const float *sums) {\n";
+     << ", [&](int row) { return " << scale << "; },\n        ";
+  if (ahead.empty())
+    os << "[](int, int) { return mega::Nothing(); },\n"
+       << "        [&](int tile, int row, const float *sums, mega::Nothing) "
+          "{\n";
+  else
+    os << "[&](int tile, int row) {\n          Ahead ahead = {};\n"
+       << ahead << "          return ahead;\n        },\n"
+       << "        [&](int tile, int row, const float *sums, const Ahead "
+          "&ahead) "
+          "{\n";
 }
 
 UnitList StageEmitter::linearList(SmallVector<LinearOp> linears) const {
@@ -356,7 +426,8 @@ void StageEmitter::emitQuantLinears(SmallVector<LinearOp> linears) {
     for (StoreOp store : stores)
       pointerTo(store.getBuffer());
   }
-  emitGemv(linearList(linears), /*scaled=*/false, x, "1.0f");
+  std::string loads = emitAhead(linears);
+  emitGemv(linearList(linears), /*scaled=*/false, x, "1.0f", loads);
   int64_t begin = 0;
   for (auto [number, linear] : llvm::enumerate(linears)) {
     int64_t end = begin + linear.getTileCount();

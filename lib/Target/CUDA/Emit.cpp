@@ -363,9 +363,10 @@ static FailureOr<EmittedKernel> emitWith(RingShape ring, KernelOp kernel,
 
 FailureOr<EmittedKernel> mega::emitCuda(KernelOp kernel,
                                         const EmitterOptions &options) {
-  // The most in flight that shared memory has room for.
+  // Measured: one burst of two units a warp keeps memory busy, and more on its
+  // way makes everything else wait (docs/performance.md).
   int64_t room = kernel.getTarget().getSharedBytes(), least = 0;
-  SmallVector<RingShape> shapes = {{2, 2}, {2, 1}, {1, 1}};
+  SmallVector<RingShape> shapes = {{1, 2}, {1, 1}};
   if (options.ring)
     shapes = {*options.ring};
   for (RingShape ring : shapes) {

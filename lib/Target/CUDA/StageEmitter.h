@@ -173,8 +173,16 @@ private:
   /// lambda's body, and the warp's cursor.
   void emitStream(const UnitList &list, const std::string &address);
   /// Begins a call of quantGemv, up to the body of its sink.
+  /// `ahead` sets the sink's `ahead`, a struct Ahead; empty for nothing.
   void emitGemv(const UnitList &list, bool scaled, const PrologueValue &x,
-                const std::string &scale);
+                const std::string &scale, const std::string &ahead = {});
+  /// Declares the struct of what the sinks of linears read of memory and know
+  /// before the sums are there, if there is any; returns the statements that
+  /// load it for `tile` and `row`.
+  std::string emitAhead(llvm::ArrayRef<LinearOp> linears);
+  /// A statement that loads what `conv` reads for `channel`.
+  std::string convLoad(ShortConvOp conv, const std::string &window,
+                       const std::string &channel);
   void emitDenseRows(LinearOp op);
   /// Statements that ask for weights once the loads of `value`, which their
   /// products read, are on their way.
@@ -265,6 +273,8 @@ private:
   llvm::DenseMap<mlir::Value, std::string> pointers;
   llvm::StringMap<std::string> statePointers;
   llvm::StringMap<std::string> unitBases;
+  /// The windows of convolutions that were loaded ahead of their sink.
+  llvm::DenseMap<mlir::Operation *, std::string> convWindows;
   /// The rows of plain linears, in their order, and the statements that ask for
   /// their first pieces until those have been emitted.
   struct DenseRowsName {

@@ -42,41 +42,65 @@ __device__ __forceinline__ float minimum(float a, float b) {
   return a != a ? a : b != b ? b : fminf(a, b);
 }
 
-/// One channel of a causal convolution: the last kTaps - 1 inputs from `state`
-/// (kTaps - 1 rows of kChannels, oldest first), `x` the newest. Shifts the
-/// state in place; the caller owns the channel. `taps` are the channel's
-/// weights.
-template <int kTaps, int kChannels>
-__device__ __forceinline__ float shortConv(u16 *state, const u16 *taps,
-                                           int channel, float x) {
-  u16 row[kTaps];
-#pragma unroll
-  for (int t = 0; t + 1 < kTaps; ++t)
-    row[t] = state[t * kChannels + channel];
-  row[kTaps - 1] = floatToBf16(x);
-  u16 factors[kTaps];
-  if (kTaps % 4 == 0) {
-#pragma unroll
-    for (int t = 0; t < kTaps; t += 4) {
-      const uint2 four = loadConstant8(taps + channel * kTaps + t);
-      factors[t] = u16(four.x), factors[t + 1] = u16(four.x >> 16);
-      factors[t + 2] = u16(four.y), factors[t + 3] = u16(four.y >> 16);
-    }
-  } else {
+/// A channel's weights of a convolution, as they lie in memory: what is loaded
+/// long before it is used is not unpacked at once, which would wait for it.
+template <int kTaps, bool kFours = kTaps % 4 == 0> struct ConvFactors {
+  u16 words[kTaps];
+  __device__ __forceinline__ void load(const u16 *taps) {
 #pragma unroll
     for (int t = 0; t < kTaps; ++t)
-      factors[t] = loadConstantBf16(taps + channel * kTaps + t);
+      words[t] = loadConstantBf16(taps + t);
   }
-  float sum = 0;
+  __device__ __forceinline__ float at(int t) const {
+    return bf16ToFloat(words[t]);
+  }
+};
+template <int kTaps> struct ConvFactors<kTaps, true> {
+  uint2 fours[kTaps / 4];
+  __device__ __forceinline__ void load(const u16 *taps) {
 #pragma unroll
-  for (int t = 0; t < kTaps; ++t)
-    sum = fmaf(t + 1 < kTaps ? bf16ToFloat(row[t]) : x, bf16ToFloat(factors[t]),
-               sum);
+    for (int t = 0; t < kTaps / 4; ++t)
+      fours[t] = loadConstant8(taps + 4 * t);
+  }
+  __device__ __forceinline__ float at(int t) const {
+    const u32 pair = t % 4 < 2 ? fours[t / 4].x : fours[t / 4].y;
+    return __uint_as_float(t % 2 == 0 ? pair << 16 : pair & 0xffff0000u);
+  }
+};
+
+/// What one channel of a causal convolution reads: the last kTaps - 1 inputs,
+/// oldest first, and its weights.
+template <int kTaps> struct ConvWindow {
+  u16 row[kTaps - 1];
+  ConvFactors<kTaps> factors;
+
+  /// `state` has kTaps - 1 rows of kChannels; `taps` the weights, channel by
+  /// channel.
+  template <int kChannels>
+  __device__ __forceinline__ void load(const u16 *state, const u16 *taps,
+                                       int channel) {
 #pragma unroll
-  for (int t = 0; t + 1 < kTaps; ++t)
-    state[t * kChannels + channel] = row[t + 1];
-  return sum;
-}
+    for (int t = 0; t + 1 < kTaps; ++t)
+      row[t] = state[t * kChannels + channel];
+    factors.load(taps + channel * kTaps);
+  }
+
+  /// The convolution with the newest input `x`. Shifts the state in place; the
+  /// caller owns the channel.
+  template <int kChannels>
+  __device__ __forceinline__ float apply(u16 *state, int channel,
+                                         float x) const {
+    float sum = 0;
+#pragma unroll
+    for (int t = 0; t < kTaps; ++t)
+      sum = fmaf(t + 1 < kTaps ? bf16ToFloat(row[t]) : x, factors.at(t), sum);
+#pragma unroll
+    for (int t = 0; t + 1 < kTaps; ++t)
+      state[t * kChannels + channel] =
+          t + 2 < kTaps ? row[t + 1] : floatToBf16(x);
+    return sum;
+  }
+};
 
 /// Sine and cosine of a non-negative angle. One step of range reduction in f64
 /// keeps full f32 accuracy far beyond any context length and, unlike sincosf,

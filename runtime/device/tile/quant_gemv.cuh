@@ -94,7 +94,8 @@ __device__ __forceinline__ float2 multiplyBurst(Ring &ring,
 /// Runs the bursts of `stream`. `unit(tile, step)` is a unit's address.
 /// `sink(tile, row, values)` is called once for each row of each touched tile,
 /// by the lanes of a half-warp, with the tile's 16 sums in shared memory; tiles
-/// that other CTAs have a part of come with this CTA's part of the sums.
+/// that other CTAs have a part of come with this CTA's part of the sums. It is
+/// given what `ahead(tile, row)` returned before the products were computed.
 ///
 /// Every kStepsPerScale steps form a segment whose sum is multiplied by
 /// `scale(segment)` before it is added: the experts of a down projection.
@@ -104,11 +105,12 @@ __device__ __forceinline__ float2 multiplyBurst(Ring &ring,
 /// empty afterwards.
 template <int kSteps, int kStepsPerScale, int kSets, int kLevels, int kLength,
           typename Stream, typename Ring, typename UnitAddress, typename Scale,
-          typename Sink>
+          typename Ahead, typename Sink>
 __device__ __forceinline__ void
 quantGemv(Stream stream, const Activation<kLevels, kLength> &x,
           typename Stream::Scratch &scratch, Ring &ring,
-          const UnitAddress &unit, const Scale &scale, const Sink &sink) {
+          const UnitAddress &unit, const Scale &scale, const Ahead &ahead,
+          const Sink &sink) {
   constexpr int kPerTile = Stream::kPerTile, kUnits = Stream::kBurst;
   const int warp = warpOfThread(), lane = threadIdx.x % 32;
   const uint4 *const fragments = x.fragments();
@@ -118,6 +120,11 @@ quantGemv(Stream stream, const Activation<kLevels, kLength> &x,
     stream.fill(ring, unit);
     const Range chunk = stream.chunk;
     const int count = chunk.end - chunk.begin;
+    // A warp a tile adds the sums, a lane a row.
+    const int own = chunk.begin / kPerTile + warp, row = lane % 16;
+    decltype(ahead(own, row)) early = {};
+    if (own * kPerTile < chunk.end)
+      early = ahead(own, row);
 #pragma unroll 1
     for (int i = warp; i < count; i += Stream::kWarps) {
       const int tile = u32(chunk.begin + i) / kPerTile;
@@ -145,12 +152,11 @@ quantGemv(Stream stream, const Activation<kLevels, kLength> &x,
     }
     __syncthreads();
 
-    // A warp a tile, of which each half adds every other burst.
-    const int tile = chunk.begin / kPerTile + warp;
-    if (tile * kPerTile < chunk.end) {
-      const int row = lane % 16, half = lane / 16;
-      const int begin = max(tile * kPerTile - chunk.begin, 0);
-      const int end = min((tile + 1) * kPerTile - chunk.begin, count);
+    // Each half of the warp adds every other burst.
+    if (own * kPerTile < chunk.end) {
+      const int half = lane / 16;
+      const int begin = max(own * kPerTile - chunk.begin, 0);
+      const int end = min((own + 1) * kPerTile - chunk.begin, count);
       constexpr int kAhead = 6; // loads on their way at a time
       double total = 0;
 #pragma unroll 1
@@ -167,7 +173,7 @@ quantGemv(Stream stream, const Activation<kLevels, kLength> &x,
         scratch.total[warp][row] = float(total) * kUnitScale;
       __syncwarp();
       if (half == 0)
-        sink(tile, row, scratch.total[warp]);
+        sink(own, row, scratch.total[warp], early);
     }
     if (chunk.end < stream.cta.end)
       __syncthreads(); // this chunk's sums were read

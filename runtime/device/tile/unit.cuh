@@ -5,6 +5,9 @@
 
 namespace mega {
 
+/// What a stage without such a thing hands on.
+struct Nothing {};
+
 /// Weights come out of a unit times 2^-20 (docs/bundle-format.md says why); the
 /// sums over them are multiplied by this, which is exact.
 constexpr float kUnitScale = 1048576.0f;
