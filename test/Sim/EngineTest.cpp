@@ -357,6 +357,31 @@ TEST(AsyncCopy, GenericWritesNeedAProxyFence) {
   expectReport(run(""), Kind::Race, {"fence.proxy.async"});
 }
 
+TEST(AsyncCopy, SourceIsReadUntilTheWait) {
+  auto run = [&](const char *before, const char *behind) {
+    return TinyKernel(std::string(R"(
+    const bool first = blockIdx.x == 0 && threadIdx.x == 0;
+    if (first) {
+      mega::CpAsync::copy16(shared, p.state);
+      mega::CpAsync::commit();)") +
+                          before + R"(
+    }
+    gridBarrier(p.workspace);
+    if (first) {)" + behind +
+                          R"(
+    }
+    if (blockIdx.x == 1 && threadIdx.x == 0) p.state[0] = 1;)",
+                      {2, 64, 1024},
+                      barrierIdiom() + idiomText("async_copy.cuh"))
+        .run();
+  };
+  SimRun waited = run("mega::CpAsync::wait<0>();", "");
+  EXPECT_TRUE(waited.reports.empty()) << waited.reports.front().text;
+  expectReport(run("", "mega::CpAsync::wait<0>();"), Kind::Race);
+  expectReport(run("mega::CpAsync::wait<1>();", "mega::CpAsync::wait<0>();"),
+               Kind::Race);
+}
+
 TEST(AsyncCopy, OrdinaryWriteOverAnMbarrier) {
   expectReport(TinyKernel(R"(
     mega::UnitRing<2, 1, 64, 2> ring;

@@ -151,8 +151,11 @@ Machine::Copy Machine::startCopy(void *to, const void *from, uint32_t bytes,
     stop();
   }
   const Copy copy = {static_cast<uint8_t *>(to),
-                     static_cast<const uint8_t *>(from), bytes,
-                     agentOf(current->key), ++current->copies};
+                     static_cast<const uint8_t *>(from),
+                     bytes,
+                     agentOf(current->key),
+                     ++current->copies,
+                     code};
   if (shadow) {
     Clock past = current->known;
     past.addExtra(current->key, current->time);
@@ -160,8 +163,10 @@ Machine::Copy Machine::startCopy(void *to, const void *from, uint32_t bytes,
     const Place place = {codeOf(code), current->stage};
     const Accessor by = {copy.agent, copy.time,           past,
                          place,      sees ? sees : &past, unsigned(shape.ctas)};
-    if (source >= arena.constantBytes() &&
-        !shadow->read(source, bytes, AccessKind::Plain, by, finding))
+    if (!sees)
+      read(from, bytes, LoadKind::Plain, code);
+    else if (source >= arena.constantBytes() &&
+             !shadow->read(source, bytes, AccessKind::Plain, by, finding))
       report(std::move(finding));
     if (!shadow->write(target, bytes, AccessKind::Plain, by, finding))
       report(std::move(finding));
@@ -195,10 +200,11 @@ void Machine::bulkCopy(void *to, const void *from, uint32_t bytes,
 
 void Machine::copyAsync(void *to, const void *from, uint32_t bytes,
                         const void *code) {
-  // In the generic proxy: what the thread sees, the copy sees.
-  Copy copy = startCopy(to, from, bytes, nullptr, "cp.async", code);
+  // In the generic proxy: what the thread sees, the copy sees. The copy reads
+  // at any time until the thread's wait, so the thread reads at both ends.
+  const Copy copy = startCopy(to, from, bytes, nullptr, "cp.async", code);
   if (options.policy == SimPolicy::Reverse)
-    std::memcpy(copy.to, copy.from, std::exchange(copy.bytes, 0));
+    std::memcpy(copy.to, copy.from, copy.bytes);
   if (current->groups.empty())
     current->groups.emplace_back();
   current->groups.back().push_back(copy);
@@ -214,9 +220,12 @@ void Machine::waitGroup(uint32_t pending) {
   std::vector<std::vector<Copy>> &groups = current->groups;
   while (groups.size() > size_t(pending) + 1) {
     for (const Copy &copy : groups.front()) {
-      std::memcpy(copy.to, copy.from, copy.bytes);
-      if (shadow)
+      if (options.policy != SimPolicy::Reverse)
+        std::memcpy(copy.to, copy.from, copy.bytes);
+      if (shadow) {
         current->known.addExtra(copy.agent, copy.time);
+        read(copy.from, copy.bytes, LoadKind::Plain, copy.code);
+      }
     }
     groups.erase(groups.begin());
   }

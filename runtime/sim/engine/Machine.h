@@ -107,6 +107,7 @@ private:
     uint32_t bytes;
     ThreadKey agent;
     uint32_t time;
+    const void *code;
   };
   enum class State : uint8_t { Runnable, Barrier, Warp, Spin, Mbarrier, Done };
   struct Thread {
