@@ -168,12 +168,14 @@ def Mega_LatentQueryOp : Mega_Anchor<"latent_query", [Pure]> {
 }
 
 def Mega_LatentScoresOp : Mega_Anchor<"latent_scores", [ReadsState]> {
-  let summary = "online softmax over one chunk of the caches, per tile";
+  let summary = "online softmax over one chunk of the caches and 16 heads, per tile";
   let description = [{
-    Tile t takes an equal share of rows 0..position. For each head it leaves
-    the chunk's maximum score, the sum of exp(s - max), and the latent rows
-    weighted by exp(s - max). Chunks that get no row leave maximum -inf and
-    sums 0. Source: Milakov and Gimelshein, 2018; Flash-Decoding, 2023.
+    Heads are taken 16 at a time. With G such groups, tile t is group t mod G
+    and chunk t / G, an equal share of rows 0..position. For each of its heads
+    it leaves the chunk's maximum score, the sum of exp(s - max), and the latent
+    rows weighted by exp(s - max): `maximum` and `sum` are heads x chunks,
+    `context` is chunks x heads x latent. Chunks that get no row leave nothing,
+    and nobody reads them. Source: Milakov and Gimelshein, 2018; Flash-Decoding, 2023.
   }];
   let arguments = (ins Mega_Value:$absorbed, Mega_Value:$q, Index:$position,
                        FlatSymbolRefAttr:$latent, FlatSymbolRefAttr:$rope,

@@ -3,6 +3,7 @@
 /// The access relations of loads and stores, by what their values hang on.
 
 #include "mega/Analysis/TileAccess.h"
+#include "mega/IR/LatentHeads.h"
 
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -159,8 +160,16 @@ AccessAttr writeRelation(AnchorOpInterface anchor, StoreOp store,
         {std::min(extent, columns)});
   };
   if (auto scores = dyn_cast<LatentScoresOp>(anchor.getOperation())) {
-    int64_t perChunk = count / scores.getTileCount();
-    return access.range(local * perChunk, perChunk);
+    // A group's heads in one chunk; the last group may have fewer.
+    ArrayRef<int64_t> shape = typeOf(scores.getContext()).getShape();
+    int64_t groups = scores.getTileCount() / shape[0];
+    AffineExpr chunk = local.floorDiv(groups);
+    AffineExpr head = (local % groups) * kLatentHeads;
+    int64_t heads = std::min(shape[1], kLatentHeads);
+    if (store.getValue() != scores.getContext())
+      return access.get({head + inner, chunk}, {heads});
+    return access.get({chunk, head + access.symbol(1), inner},
+                      {shape[2], heads});
   }
   if (auto value = dyn_cast<LatentValueOp>(anchor.getOperation());
       value && tiling.getSplit()) {

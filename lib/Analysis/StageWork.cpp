@@ -3,6 +3,7 @@
 /// Counts a stage's work.
 
 #include "mega/Analysis/StageWork.h"
+#include "mega/IR/LatentHeads.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -170,8 +171,12 @@ private:
           int64_t heads = tensorOf(scores.getAbsorbed()).getDimSize(0);
           int64_t columns =
               2 * latent.getShape().back() + rope.getShape().back();
-          int64_t chunks = std::min(scores.getTileCount(), setting.ctas);
-          work.cacheMacs += int64_t(divideCeil(rows, chunks)) * heads * columns;
+          int64_t groups = divideCeil(heads, kLatentHeads);
+          int64_t chunks =
+              std::clamp<int64_t>(setting.ctas / groups, 1,
+                                  tensorOf(scores.getContext()).getDimSize(0));
+          work.cacheMacs += int64_t(divideCeil(rows, chunks)) *
+                            std::min(heads, kLatentHeads) * columns;
         });
   }
 

@@ -4,6 +4,8 @@
 
 #include "SymbolChecks.h"
 
+#include "mega/IR/LatentHeads.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -88,10 +90,12 @@ LogicalResult LatentScoresOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto rope = lookupState(*this, symbols, getRopeAttr());
   return success(succeeded(latent) && succeeded(rope));
 }
-// One chunk a CTA: a longer context makes the chunks longer, not more.
+// A longer context makes the chunks longer, not more.
 int64_t LatentScoresOp::getTileExtent() { return 1; }
 int64_t LatentScoresOp::getTileCount() {
-  return tensorTypeOf(getMaximum()).getDimSize(0);
+  RankedTensorType context = tensorTypeOf(getContext());
+  return context.getDimSize(0) *
+         llvm::divideCeil(context.getDimSize(1), kLatentHeads);
 }
 bool LatentScoresOp::canSplit() { return false; }
 int64_t LatentScoresOp::getReductionSteps() { return 1; }

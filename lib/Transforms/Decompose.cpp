@@ -2,6 +2,7 @@
 /// \file
 /// Breaks mega.experts and mega.latent_attention into single-anchor parts.
 
+#include "mega/IR/LatentHeads.h"
 #include "mega/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,12 +52,15 @@ void decompose(LatentAttentionOp op, TargetAttr target, IRRewriter &rewriter) {
   int64_t heads = cast<RankedTensorType>(op.getQ().getType()).getDimSize(0);
   int64_t keys = weight.getOutFeatures() / heads -
                  cast<RankedTensorType>(op.getType()).getDimSize(1);
-  int64_t latent = weight.getInFeatures(), chunks = target.getCtas();
+  int64_t latent = weight.getInFeatures();
+  // Each group of heads has its own CTAs, which share out the caches' rows.
+  int64_t groups = llvm::divideCeil(heads, kLatentHeads);
+  int64_t chunks = std::max<int64_t>(target.getCtas() / groups, 1);
   auto query = LatentQueryOp::create(
       rewriter, op.getLoc(), RankedTensorType::get({heads, latent}, f32),
       op.getQ(), op.getWeightAttr(), rewriter.getI64IntegerAttr(keys),
       /*tiling=*/TilingAttr());
-  auto perHead = RankedTensorType::get({chunks, heads}, f32);
+  auto perHead = RankedTensorType::get({heads, chunks}, f32);
   auto scores = LatentScoresOp::create(
       rewriter, op.getLoc(), perHead, perHead,
       RankedTensorType::get({chunks, heads, latent}, f32), query.getResult(),

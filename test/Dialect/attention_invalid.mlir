@@ -240,7 +240,7 @@ mega.block @b(%x: tensor<96xbf16>) -> tensor<96xbf16> {
   // expected-error@+1 {{'mega.latent_scores' op uses state @c, which no mega.state declares}}
   %m, %s, %ctx = mega.latent_scores %qa, %q, %pos, @c, @r scale(0.125)
       : tensor<2x128xf32>, tensor<2x48xbf16>
-      -> tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2x128xf32>
+      -> tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x2x128xf32>
   mega.return %x : tensor<96xbf16>
 }
 

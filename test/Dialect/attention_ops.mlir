@@ -45,13 +45,13 @@ mega.block @thirds(%x: tensor<96xbf16>) -> tensor<96xbf16> {
   %q = mega.reshape %x : tensor<96xbf16> -> tensor<2x48xbf16>
   // CHECK: %[[QA:.*]] = mega.latent_query %{{.*}}, @kv_b keys(32) : tensor<2x48xbf16> -> tensor<2x128xf32>
   %qa = mega.latent_query %q, @kv_b keys(32) : tensor<2x48xbf16> -> tensor<2x128xf32>
-  // CHECK: %[[M:.*]], %[[S:.*]], %[[C:.*]] = mega.latent_scores %[[QA]], %{{.*}}, %{{.*}}, @c, @r scale(1.250000e-01) : tensor<2x128xf32>, tensor<2x48xbf16> -> tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2x128xf32>
+  // CHECK: %[[M:.*]], %[[S:.*]], %[[C:.*]] = mega.latent_scores %[[QA]], %{{.*}}, %{{.*}}, @c, @r scale(1.250000e-01) : tensor<2x128xf32>, tensor<2x48xbf16> -> tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x2x128xf32>
   %m, %s, %ctx = mega.latent_scores %qa, %q, %pos, @c, @r scale(0.125)
       : tensor<2x128xf32>, tensor<2x48xbf16>
-      -> tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2x128xf32>
-  // CHECK: mega.latent_value %[[M]], %[[S]], %[[C]], @kv_b : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2x128xf32> -> tensor<2x32xf32>
+      -> tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x2x128xf32>
+  // CHECK: mega.latent_value %[[M]], %[[S]], %[[C]], @kv_b : tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x2x128xf32> -> tensor<2x32xf32>
   %o = mega.latent_value %m, %s, %ctx, @kv_b
-      : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2x128xf32>
+      : tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x2x128xf32>
       -> tensor<2x32xf32>
   mega.return %x : tensor<96xbf16>
 }

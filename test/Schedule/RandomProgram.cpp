@@ -213,13 +213,13 @@ private:
       line("%pos = mega.position");
       load("%q", source(), "tensor<1x32xbf16>");
       map("%qa", "%q", "tensor<1x32xbf16>", "tensor<1x32xf32>");
-      std::string most = newBuffer("!mega.buffer<4x1xf32>");
+      std::string most = newBuffer("!mega.buffer<1x4xf32>");
       line("%m, %n, %c = mega.latent_scores %qa, %q, %pos, " + caches.back() +
            ", @rope scale(1.0) : tensor<1x32xf32>, tensor<1x32xbf16> -> "
-           "tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1x32xf32>");
+           "tensor<1x4xf32>, tensor<1x4xf32>, tensor<4x1x32xf32>");
       line("mega.store %m, " + most +
-           " : tensor<4x1xf32>, "
-           "!mega.buffer<4x1xf32>");
+           " : tensor<1x4xf32>, "
+           "!mega.buffer<1x4xf32>");
       return;
     }
     if (caches.empty())

@@ -239,23 +239,36 @@ std::function<Words(const Words &)> mma(const char *run) {
 }
 
 Words ldmatrix(const Words &in) {
-  Words out(threads * 2);
-  for (size_t id = 0; id < threads; ++id) {
-    const size_t lane = id % 32, warp = id / 32;
-    for (size_t matrix = 0; matrix < 2; ++matrix) {
-      uint32_t word = 0;
-      for (size_t half = 0; half < 2; ++half) {
-        // Transposed: the lane's column is a row of the memory.
-        const size_t row = matrix * 8 + lane % 4 * 2 + half, column = lane / 4;
-        const size_t line = (row * 5 + 3) % 16;
-        const uint32_t pair =
-            in[place("Words") + warp * 64 + line * 4 + column / 2];
-        word |= (pair >> 16 * (column & 1) & 0xffff) << 16 * half;
-      }
-      out[id * 2 + matrix] = word;
+  Words out(threads * 8);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const size_t lane = i / 8 % 32, warp = i / 256, matrix = i % 4;
+    for (size_t half = 0; half < 2; ++half) {
+      size_t row = lane / 4, column = lane % 4 * 2 + half;
+      // Transposed: the lane's column is a row of the memory.
+      if (i % 8 >= 4)
+        std::swap(row, column);
+      const size_t line = ((matrix * 8 + row) * 5 + 3) % 32;
+      const uint32_t pair =
+          in[place("Words") + warp * 128 + line * 4 + column / 2];
+      out[i] |= (pair >> 16 * (column & 1) & 0xffff) << 16 * half;
     }
   }
   return out;
+}
+
+/// CpAsync: a word of the thread's own first copy, one of its second, and one
+/// of another thread's.
+uint32_t copies(const Words &in, size_t i) {
+  const size_t id = i / 3, lane = id % 32;
+  switch (i % 3) {
+  case 0:
+    return in[place("Words") + id * 4 + lane % 4];
+  case 1:
+    return lane % 3 != 0 ? in[place("Plain") + id / 4 * 4 + lane % 4] : 0;
+  default:
+    const size_t other = (id % ctaThreads + 33) % ctaThreads;
+    return in[place("Words") + (id / ctaThreads * ctaThreads + other) * 4];
+  }
 }
 
 uint32_t half(const uint32_t *words, size_t index) {
@@ -447,7 +460,8 @@ std::vector<Section> makeSections() {
       // times, by 2^-20 each.
       {"MmaUnit", threads * 4, Match::Within, 0x1p-14, mma("Unit")},
       {"MmaEdge", threads * 4, Match::Value, 0, mma("Edge")},
-      {"Ldmatrix", threads * 2, Match::Bits, 0, ldmatrix},
+      {"Ldmatrix", threads * 8, Match::Bits, 0, ldmatrix},
+      {"Copies", threads * 3, Match::Bits, 0, words(threads * 3, copies)},
       {"Constants", threads * 12, Match::Bits, 0, constants},
       {"Others", threads * 11, Match::Bits, 0, others},
       {"Counter", threads, Match::Bits, 0, words(threads, counter)},

@@ -437,15 +437,19 @@ std::vector<Mutant> makeMutants(const std::string &text, int capability,
          "if (left == kUnits) {");
   // Who does what.
   const std::string end = "int(divide(total * (part + 1), parts))";
-  const std::string longEnd = "int(u32(total) * u64(part + 1) / u32(parts))";
-  const std::string longBegin = "int(u32(total) * u64(part) / u32(parts))";
+  const std::string rowsEnd = "begin + size + (chunk < rest ? 1 : 0)";
+  const std::string rowsBegin = "chunk * size + min(chunk, rest)";
   for (const char *change : {" + 1", " - 1"}) {
     c.tile("share-end", "share", end, end + change);
-    c.tile("share-end", "share", longEnd, longEnd + change);
+    c.tile("share-end", "latent_attention", rowsEnd, rowsEnd + change);
   }
   c.tile("share-begin", "share", "int(divide(total * part, parts))",
          "int(divide(total * part, parts)) + 1");
-  c.tile("share-begin", "share", longBegin, longBegin + " + 1");
+  c.tile("share-begin", "latent_attention", rowsBegin, rowsBegin + " + 1");
+  // Copies by the thread itself.
+  c.tile("no-wait", "latent_attention", "CpAsync::wait<1>();", ";");
+  c.tile("wait-for-older", "latent_attention", "CpAsync::wait<1>();",
+         "CpAsync::wait<2>();");
   c.tile("owner", "share", "(index + 1) * parts - 1) / total",
          "(index + 1) * parts) / total");
   c.tile("owner-count", "share", "end - begin + 1}", "end - begin}");

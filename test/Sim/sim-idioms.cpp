@@ -48,9 +48,9 @@ template <typename T> static T take(Result<T> result) {
 }
 
 /// As the emitter orders them.
-static const char *const idiomFiles[] = {"bf16",  "divide",       "memory",
-                                         "mma",   "grid_barrier", "stamp",
-                                         "place", "counter",      "unit_ring"};
+static const char *const idiomFiles[] = {
+    "bf16",  "divide", "lane",    "memory",    "mma",       "grid_barrier",
+    "stamp", "place",  "counter", "unit_ring", "async_copy"};
 
 static std::string kernelText() {
   std::string text = "#ifndef MEGA_HOST_IDIOMS\n";
@@ -70,7 +70,7 @@ static std::string manifestText(const std::string &arch) {
          std::to_string(idiomOutputWords()) + R"(]},
   "weights": [], "weight_bytes": 256, "packed": [], "states": [],
   "workspace": {"bytes": 32768}, "probes": [], "in_place": false,
-  "launch": {"threads": 128, "shared_bytes": 4096, "max_ctas": 4},
+  "launch": {"threads": 128, "shared_bytes": 8192, "max_ctas": 4},
   "targets": [{"arch": ")" +
          arch + R"(", "file": "kernel.cubin"}]})" + "\n";
 }

@@ -74,7 +74,7 @@ mega.block @attention(%x: tensor<96xbf16>) -> tensor<32xbf16> {
   // CHECK: %[[QA:.*]] = mega.latent_query %[[Q]], @kv_b keys(32)
   // CHECK-SAME: -> tensor<2x64xf32>
   // CHECK: %[[MAX:.*]], %[[SUM:.*]], %[[CTX:.*]] = mega.latent_scores %[[QA]], %[[Q]], %[[POS]], @latent, @rope scale(2.500000e-01)
-  // CHECK-SAME: -> tensor<12x2xf32>, tensor<12x2xf32>, tensor<12x2x64xf32>
+  // CHECK-SAME: -> tensor<2x12xf32>, tensor<2x12xf32>, tensor<12x2x64xf32>
   // CHECK: mega.latent_value %[[MAX]], %[[SUM]], %[[CTX]], @kv_b
   // CHECK-SAME: -> tensor<2x16xbf16>
   %o = mega.latent_attention %q, %pos, @latent, @rope, @kv_b scale(0.25) absorb

@@ -10,8 +10,8 @@
 // CHECK-DAG: #[[$GATE:.*]] = affine_map<(d0)[s0] -> (d0 floordiv 2 + s0)>
 // CHECK-DAG: #[[$STRIP:.*]] = affine_map<(d0)[s0] -> (d0 * 32 + s0)>
 // CHECK-DAG: #[[$QUERY:.*]] = affine_map<(d0)[s0] -> ((d0 floordiv 2) * 48 + s0)>
-// CHECK-DAG: #[[$CHUNK:.*]] = affine_map<(d0)[s0] -> (d0 * 2 + s0)>
-// CHECK-DAG: #[[$CONTEXT:.*]] = affine_map<(d0)[s0] -> (d0 * 512 + s0)>
+// CHECK-DAG: #[[$CHUNK:.*]] = affine_map<(d0)[s0] -> (s0, d0)>
+// CHECK-DAG: #[[$CONTEXT:.*]] = affine_map<(d0)[s0, s1] -> (d0, s1, s0)>
 // CHECK-DAG: #[[$SLOTS:.*]] = affine_map<(d0)[s0, s1] -> (s1, d0 * 16 + s0)>
 // CHECK-DAG: #[[$SUM:.*]] = affine_map<(d0)[s0] -> (d0 + s0 * 64)>
 // CHECK-DAG: #[[$AFTER32:.*]] = affine_map<(d0)[s0] -> (d0 * 16 + s0 - 32)>
@@ -126,24 +126,25 @@ mega.program @latent_query_rows(%in, %out) : !mega.buffer<96xbf16>, !mega.buffer
 // A tile of the values is a head of one slot.
 // CHECK-LABEL: mega.program @latent_value(
 mega.program @latent_value(%in, %out) : !mega.buffer<96xbf16>, !mega.buffer<96xbf16> {
-  %max = mega.alloc "max" : !mega.buffer<4x2xf32>
+  %max = mega.alloc "max" : !mega.buffer<2x4xf32>
   %context = mega.alloc "context" : !mega.buffer<4x2x256xf32>
   %slots = mega.alloc "slots" : !mega.buffer<2x96xf32>
   mega.stage "s" {
-    %m = mega.load %max : !mega.buffer<4x2xf32> -> tensor<4x2xf32>
+    %m = mega.load %max : !mega.buffer<2x4xf32> -> tensor<2x4xf32>
     %c = mega.load %context : !mega.buffer<4x2x256xf32> -> tensor<4x2x256xf32>
     %o = mega.latent_value %m, %m, %c, @kv_b tiling(<begin = 0, count = 4, extent = 128, split = true>)
-        : tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2x256xf32> -> tensor<2x48xf32>
+        : tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x2x256xf32> -> tensor<2x48xf32>
     // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$JOIN]], [48]>)
     mega.store %o, %slots : tensor<2x48xf32>, !mega.buffer<2x96xf32>
   }
 }
 
-// A tile of the scores is a chunk of the caches and writes its own row.
+// A tile of the scores is a chunk of the caches and writes its own column, and
+// its own rows of the context.
 // CHECK-LABEL: mega.program @latent_scores(
 mega.program @latent_scores(%in, %out) : !mega.buffer<96xbf16>, !mega.buffer<96xbf16> {
   %absorbed = mega.alloc "absorbed" : !mega.buffer<2x256xf32>
-  %max = mega.alloc "max" : !mega.buffer<4x2xf32>
+  %max = mega.alloc "max" : !mega.buffer<2x4xf32>
   %context = mega.alloc "context" : !mega.buffer<4x2x256xf32>
   // CHECK: mega.stage "s" tiles(4) {
   mega.stage "s" {
@@ -154,10 +155,10 @@ mega.program @latent_scores(%in, %out) : !mega.buffer<96xbf16>, !mega.buffer<96x
     // CHECK: tiling(<begin = 0, count = 4, extent = 1>)
     %m, %s, %c = mega.latent_scores %qa, %q, %pos, @latent, @rope scale(1.0)
         : tensor<2x256xf32>, tensor<2x48xbf16>
-        -> tensor<4x2xf32>, tensor<4x2xf32>, tensor<4x2x256xf32>
+        -> tensor<2x4xf32>, tensor<2x4xf32>, tensor<4x2x256xf32>
     // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$CHUNK]], [2]>)
-    mega.store %m, %max : tensor<4x2xf32>, !mega.buffer<4x2xf32>
-    // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$CONTEXT]], [512]>)
+    mega.store %m, %max : tensor<2x4xf32>, !mega.buffer<2x4xf32>
+    // CHECK: mega.store %{{.*}}, %{{.*}} access(<#[[$CONTEXT]], [256, 2]>)
     mega.store %c, %context : tensor<4x2x256xf32>, !mega.buffer<4x2x256xf32>
   }
 }

@@ -63,7 +63,7 @@ mega.program @state(%in, %out) : !mega.buffer<64xbf16>, !mega.buffer<64xbf16> {
       // expected-note @below {{the earlier access}}
       %m, %s, %c = mega.latent_scores %qa, %q, %pos, @latent, @rope scale(1.0)
           : tensor<1x64xf32>, tensor<1x64xbf16>
-          -> tensor<4x1xf32>, tensor<4x1xf32>, tensor<4x1x64xf32>
+          -> tensor<1x4xf32>, tensor<1x4xf32>, tensor<4x1x64xf32>
     }
     // expected-error @below {{'mega.stage' op 'append' and 'attend' have no barrier between them, expected one for the write after read of @latent}}
     mega.stage "append" {

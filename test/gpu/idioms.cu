@@ -65,15 +65,42 @@ static __device__ void mma(const u32 *matrix, const u32 *sums, u32 *out,
 
 /// Rows of a warp's own, in an order of their own.
 static __device__ void ldmatrix(const u32 *in, u32 *out, u8 *shared, int id) {
-  u8 *const rows = shared + threadIdx.x / 32 * 256;
+  u8 *const rows = shared + threadIdx.x / 32 * 512;
   const int lane = threadIdx.x % 32;
-  reinterpret_cast<u32 *>(rows)[lane * 2] = in[kInWords + id * 2];
-  reinterpret_cast<u32 *>(rows)[lane * 2 + 1] = in[kInWords + id * 2 + 1];
+  for (int i = 0; i < 4; ++i)
+    reinterpret_cast<u32 *>(rows)[lane * 4 + i] = in[kInWords + id * 4 + i];
   __syncwarp();
-  u32 low, high;
-  LdmatrixX2Trans::run(low, high, rows + (lane * 5 + 3) % 16 * 16);
-  out[kOutLdmatrix + id * 2] = low;
-  out[kOutLdmatrix + id * 2 + 1] = high;
+  const u8 *const row = rows + (lane * 5 + 3) % 32 * 16;
+  u32 plain[4], transposed[4];
+  LdmatrixX4::run(plain, row);
+  LdmatrixX4Trans::run(transposed, row);
+  for (int i = 0; i < 4; ++i) {
+    out[kOutLdmatrix + id * 8 + i] = plain[i];
+    out[kOutLdmatrix + id * 8 + 4 + i] = transposed[i];
+  }
+}
+
+/// Three groups of a thread's own, of one, two and no copies, and what the next
+/// thread copied.
+static __device__ void copies(const u32 *in, u32 *out, u8 *shared, int id) {
+  u32 *const own = reinterpret_cast<u32 *>(shared) + threadIdx.x * 4;
+  u32 *const second = own + kThreads * 4;
+  const int lane = laneId();
+  __syncthreads();
+  CpAsync::copy16(own, in + kInWords + id * 4);
+  CpAsync::commit();
+  if (lane % 3 != 0)
+    CpAsync::copy16(second, in + kInPlain + id / 4 * 4);
+  CpAsync::commit();
+  CpAsync::wait<1>();
+  out[kOutCopies + id * 3] = own[lane % 4];
+  CpAsync::commit();
+  CpAsync::wait<0>();
+  out[kOutCopies + id * 3 + 1] = lane % 3 != 0 ? second[lane % 4] : 0;
+  __syncthreads();
+  out[kOutCopies + id * 3 + 2] =
+      reinterpret_cast<u32 *>(shared)[(threadIdx.x + 33) % kThreads * 4];
+  __syncthreads();
 }
 
 static __device__ void put4(u32 *out, uint4 v) {
@@ -281,6 +308,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
   mma(in + kInUnit, in + kInUnitSums, out + kOutMmaUnit, id);
   mma(in + kInEdge, in + kInEdgeSums, out + kOutMmaEdge, id);
   ldmatrix(in, out, shared + 2048, id);
+  copies(in, out, shared + 4096, id);
   constants(in, out, id);
   others(in, out, p.workspace, id);
   counter(in, out, p.workspace, id);

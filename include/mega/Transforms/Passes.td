@@ -27,7 +27,7 @@ def DecomposePass : Pass<"mega-decompose", "::mlir::ModuleOp"> {
   let description = [{
     1. `mega.experts` becomes `mega.expert_gate_up` and `mega.expert_down`.
     2. An absorbed `mega.latent_attention` becomes `mega.latent_query`,
-       `mega.latent_scores` with one chunk for each CTA of the target, and
+       `mega.latent_scores` with one tile for each CTA of the target, and
        `mega.latent_value`.
     3. Anything whose result nobody reads goes.
   }];

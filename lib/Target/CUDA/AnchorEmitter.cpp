@@ -7,6 +7,8 @@
 #include "ScalarRegion.h"
 #include "StageEmitter.h"
 
+#include "mega/IR/LatentHeads.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -26,8 +28,13 @@ static StringRef shortName(StringRef name) {
 }
 
 LogicalResult StageEmitter::emitAnchors(StageOp stage) {
-  // A recurrence has loads that may come first.
-  if (stage.getBody().getOps<DeltaRuleOp>().empty())
+  // A recurrence and attention have loads that may come first.
+  auto anchors = stage.getBody().getOps<AnchorOpInterface>();
+  bool attends =
+      !anchors.empty() && llvm::all_of(anchors, [](AnchorOpInterface anchor) {
+        return isa<LatentQueryOp, LatentScoresOp, LatentValueOp>(anchor);
+      });
+  if (stage.getBody().getOps<DeltaRuleOp>().empty() && !attends)
     getReady();
   // Plain weights first, while the stream's first copies are on their way.
   for (LinearOp linear : stage.getBody().getOps<LinearOp>())
@@ -669,6 +676,18 @@ void StageEmitter::emitExpertDown(ExpertDownOp op) {
 // Recurrence
 //===----------------------------------------------------------------------===//
 
+std::string StageEmitter::readyAtFirst(const std::string &tiles,
+                                       StringRef indent) {
+  std::string ready = takeReady();
+  if (ready.empty())
+    return "[&] { }";
+  // A CTA without a tile must not arrive twice without a wait in between.
+  os << indent << "if (int(blockIdx.x) >= " << tiles << ") {\n"
+     << indent << "  " << ready << "\n"
+     << indent << "}\n";
+  return "[&] { if (tile == int(blockIdx.x)) { " + ready + " } }";
+}
+
 void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
   int64_t keys = typeOf(op.getK()).getDimSize(1);
   int64_t columns = typeOf(op.getV()).getDimSize(1);
@@ -701,11 +720,7 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
   };
   if (!model.isPrivate(op.getState(), op->getParentOfType<StageOp>()))
     getReady();
-  // A CTA without a tile must not arrive twice without a wait in between.
-  std::string ready = takeReady();
-  if (!ready.empty())
-    os << "  if (int(blockIdx.x) >= " << op.getTileCount() << ") {\n    "
-       << ready << "\n  }\n";
+  std::string ready = readyAtFirst(str(op.getTileCount()));
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
      << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
      << "    if (tile != int(blockIdx.x))\n"
@@ -715,11 +730,8 @@ void StageEmitter::emitDeltaRule(DeltaRuleOp op) {
      << "    mega::deltaRule<" << model.threads() << ", " << keys << ", "
      << columns << ", " << strip << ", mega::Decay::" << kind << ">(\n"
      << "        " << state << " + head * " << keys * columns
-     << " + first,\n        [&] {"
-     << (ready.empty() ? std::string()
-                       : " if (tile == int(blockIdx.x)) { " + ready + " }")
-     << " },\n        [&](int i) { return " << key(op.getQ())
-     << "; },\n        [&](int i) { return " << key(op.getK())
+     << " + first,\n        " << ready << ",\n        [&](int i) { return "
+     << key(op.getQ()) << "; },\n        [&](int i) { return " << key(op.getK())
      << "; },\n        [&](int i) { return "
      << at(op.getV(), "(head * " + str(columns) + " + first + i)")
      << "; },\n        [&] { return " << at(op.getBeta(), "head")
@@ -751,14 +763,15 @@ void StageEmitter::emitLatentQuery(LatentQueryOp op) {
       heads * keys / kUnitOutputs * weight.steps() * weight.unitBytes();
   std::string scratch =
       declareScratch("mega::LatentQueryScratch<" + str(model.threads()) + ">",
-                     model.threads() / 32 * 128 * 4);
+                     model.threads() / 64 * 128 * 4);
   std::string out = pointerTo(storeOf(op.getResult()).getBuffer());
+  std::string ready = readyAtFirst(str(op.getTileCount()));
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
      << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
         "    const int head = tile / "
      << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
      << "    mega::latentQuery<" << model.threads() << ", " << keys << ", "
-     << weight.sets << ">(\n        [&](int i) { return "
+     << weight.sets << ">(\n        " << ready << ", [&](int i) { return "
      << at(op.getQ(), "(head * " + str(width) + " + i)") << "; }, " << scratch
      << ",\n        [&](int row) { return " << weightAddress(op.getWeight())
      << " + mega::u64((head * " << perHead / kUnitOutputs << " + row) * "
@@ -777,69 +790,77 @@ LogicalResult StageEmitter::emitLatentScores(LatentScoresOp op) {
   if (latent % 8 != 0 || rope % 8 != 0)
     return op.emitOpError("reads cache rows of ")
            << latent << " and " << rope << " elements, expected multiples of 8";
-  // Heads at a time: as many as shared memory holds.
-  int64_t stride = llvm::alignTo(latent + rope, 16) + 8;
+  // Rows at a time, and passes whose scores are kept: what shared memory holds.
+  int64_t padded = llvm::alignTo(latent + rope, 16);
   int64_t warps = model.threads() / 32;
-  auto scratchBytes = [&](int64_t group) {
-    int64_t parts = std::max<int64_t>(warps / (group / 8), 1);
-    return 3 * group * stride * 2 + 16 * stride * 2 + 3 * group * 24 * 2 +
-           parts * 16 * group * 4 + 3 * group * 4;
+  auto scratchBytes = [&](int64_t rows, int64_t partials) {
+    int64_t scores =
+        std::max(partials * warps * kLatentHeads * (rows + 8),
+                 kLatentHeads * int64_t(llvm::alignTo(padded, 32) + 8));
+    return 3 * rows * (padded + 8) * 2 + scores * 4 +
+           3 * kLatentHeads * (rows + 8) * 2 + kLatentHeads * 4;
   };
   int64_t room = model.getTarget().getSharedBytes() - sharedBytes - 16;
-  int64_t group = std::min<int64_t>(llvm::alignTo(heads, 16), 32);
-  if (scratchBytes(group) > room)
-    group = 16;
-  if (scratchBytes(group) > room)
+  int64_t rows = 32, partials = 2;
+  if (scratchBytes(rows, partials) > room)
+    partials = 1;
+  if (scratchBytes(rows, partials) > room)
+    rows = 16;
+  if (scratchBytes(rows, partials) > room)
     return op.emitOpError("needs ")
-           << scratchBytes(group) << " bytes of shared memory for 16 heads of "
-           << latent + rope << " elements, expected at most the " << room
+           << scratchBytes(rows, partials) << " bytes of shared memory for "
+           << 3 * rows << " cache rows of " << latent + rope
+           << " elements, expected at most the " << room
            << " that the target leaves";
   std::string state = statePointer(op.getLatent());
   std::string ropeState = statePointer(op.getRope());
-  std::string scratch = declareScratch(
-      "mega::LatentScratch<" + str(model.threads()) + ", " + str(group) + ", " +
-          str(latent) + ", " + str(rope) + ">",
-      scratchBytes(group));
+  bool exact = typeOf(op.getQ()).getElementType().isBF16();
+  std::string shape = "mega::LatentShape<" + str(model.threads()) + ", " +
+                      str(latent) + ", " + str(rope) + ", " +
+                      str(exact ? 1 : 3) + ", " + str(rows) + ", " +
+                      str(partials) + ">";
+  std::string scratch = declareScratch("mega::LatentScratch<" + shape + ">",
+                                       scratchBytes(rows, partials));
   std::string maximum = pointerTo(storeOf(op.getMaximum()).getBuffer());
   std::string sum = pointerTo(storeOf(op.getSum()).getBuffer());
   std::string context = pointerTo(storeOf(op.getContext()).getBuffer());
-  std::string bound =
-      heads % group == 0 ? "" : "if (head < " + str(heads) + ") ";
+  std::string most = str(typeOf(op.getMaximum()).getDimSize(1));
   std::string absorbed =
       pointerTo(op.getAbsorbed().getDefiningOp<LoadOp>().getBuffer());
-  std::string rotated = at(op.getQ(), "(head * " + str(width) + " + " +
-                                          str(width - rope) + " + c)");
-  os << "  {\n    const int length = int(p.position) + 1;\n"
-     << "    const int chunks = min(int(gridDim.x), length);\n"
-     << "    if (int(blockIdx.x) < chunks)\n"
-     << "      for (int base = 0; base < " << llvm::alignTo(heads, group)
-     << "; base += " << group << ")\n"
-     << "        mega::latentScores<" << model.threads() << ", " << group
-     << ", " << latent << ", " << rope << ">(\n"
-     << "            mega::shareLong(length, blockIdx.x, chunks), " << state
-     << ", " << ropeState << ",\n            "
-     << floatLiteral(op.getScale().convertToDouble())
-     << ", [&](int h, int c) {\n              const int head = base + h;\n";
-  if (!bound.empty())
-    os << "              if (head >= " << heads
-       << ") return float4{0, 0, 0, 0};\n";
-  os << "              return mega::loadSharedFloat4(" << absorbed
-     << " + head * " << latent << " + c);\n            },\n"
-     << "            [&](int h, int c) {\n"
-     << "              const int head = base + h;\n";
-  if (!bound.empty())
-    os << "              if (head >= " << heads << ") return 0.0f;\n";
-  os << "              return " << rotated << ";\n            },\n            "
-     << scratch << ", [&](int h, float top, float total) {\n"
-     << "              const int head = base + h;\n              " << bound
-     << "{\n                " << maximum << "[blockIdx.x * " << heads
-     << " + head] = top;\n                " << sum << "[blockIdx.x * " << heads
-     << " + head] = total;\n              }\n            },\n"
-     << "            [&](int h, int c, float2 pair) {\n"
-     << "              const int head = base + h;\n              " << bound
-     << "*reinterpret_cast<float2 *>(" << context << " + (blockIdx.x * "
-     << heads << " + head) * " << latent << " + c) = pair;\n"
-     << "            });\n  }\n";
+  std::string own =
+      heads % kLatentHeads == 0
+          ? str(kLatentHeads)
+          : "min(" + str(heads) + " - base, " + str(kLatentHeads) + ")";
+  // Rows that an earlier phase has appended may be asked for at once.
+  auto stage = op->getParentOfType<StageOp>();
+  for (FlatSymbolRefAttr cache : {op.getLatentAttr(), op.getRopeAttr()})
+    if (model.isTouchedJustBefore(cache.getValue(), stage))
+      getReady();
+  os << "  {\n    using Chunks = mega::LatentChunks<" << heads << ">;\n"
+     << "    const int length = int(p.position) + 1;\n"
+     << "    const int chunks = Chunks::count(length);\n";
+  std::string ready = readyAtFirst("Chunks::kGroups * chunks", "    ");
+  os << "    for (int tile = blockIdx.x; tile < Chunks::kGroups * chunks; tile "
+        "+= gridDim.x) {\n"
+     << "      mega::atTile(tile);\n"
+     << "      const int chunk = tile / Chunks::kGroups;\n"
+     << "      const int base = tile % Chunks::kGroups * " << kLatentHeads
+     << ";\n      mega::latentScores<" << shape << ">(\n"
+     << "          Chunks::rows(length, chunk, chunks), " << own << ", "
+     << state << ", " << ropeState << ",\n          "
+     << floatLiteral(op.getScale().convertToDouble()) << ", " << ready
+     << ",\n          [&](int h) { return " << absorbed << " + (base + h) * "
+     << latent << "; },\n          [&](int h, int c) { return "
+     << at(op.getQ(),
+           "((base + h) * " + str(width) + " + " + str(width - rope) + " + c)")
+     << "; },\n          " << scratch
+     << ", [&](int h, float top, float total) {\n            " << maximum
+     << "[(base + h) * " << most << " + chunk] = top;\n            " << sum
+     << "[(base + h) * " << most << " + chunk] = total;\n          },\n"
+     << "          [&](int h, int c, float2 pair) {\n"
+     << "            *reinterpret_cast<float2 *>(" << context << " + (chunk * "
+     << heads << " + base + h) * " << latent
+     << " + c) = pair;\n          });\n    }\n  }\n";
   return success();
 }
 
@@ -852,27 +873,28 @@ void StageEmitter::emitLatentValue(LatentValueOp op) {
   int64_t perHead = weight.outputs / heads, keys = perHead - columns;
   weightBytes +=
       heads * columns / kUnitOutputs * weight.steps() * weight.unitBytes();
-  int64_t partials = chunks * 4 + model.threads() / 128 * 128 * 4;
   std::string scratch =
-      declareScratch("mega::LatentValueScratch<" + str(model.threads()) + ", " +
-                         str(chunks) + ">",
-                     llvm::alignTo(partials, 16) + 3 * 128 * 2);
+      declareScratch("mega::LatentValueScratch<" + str(model.threads()) + ">",
+                     model.threads() / 32 * 128 * 4 + 3 * 128 * 2);
   std::string out = pointerTo(storeOf(op.getResult()).getBuffer());
   std::string context =
-      at(op.getContext(), "((i * " + str(heads) + " + head) * " + str(latent) +
-                              " + step * " + str(kUnitInputs) + " + c)");
+      "mega::loadSharedFloat4(" +
+      pointerTo(op.getContext().getDefiningOp<LoadOp>().getBuffer()) +
+      " + ((i * " + str(heads) + " + head) * " + str(latent) + " + step * " +
+      str(kUnitInputs) + " + c))";
   if (latent % kUnitInputs != 0)
     context = "step * " + str(kUnitInputs) + " + c < " + str(latent) + " ? " +
-              context + " : 0.0f";
-  std::string perChunk = "(i * " + str(heads) + " + head)";
+              context + " : float4{0, 0, 0, 0}";
+  std::string perChunk = "(head * " + str(chunks) + " + i)";
+  std::string ready = readyAtFirst(str(op.getTileCount()));
   os << "  for (int tile = blockIdx.x; tile < " << op.getTileCount()
      << "; tile += gridDim.x) {\n    mega::atTile(tile);\n"
         "    const int head = tile / "
      << weight.steps() << ", step = tile % " << weight.steps() << ";\n"
      << "    mega::latentValue<" << model.threads() << ", " << chunks << ", "
-     << columns << ", " << weight.sets
-     << ">(\n        min(int(gridDim.x), int(p.position) + 1),\n"
-     << "        [&](int i) { return " << at(op.getMaximum(), perChunk)
+     << columns << ", " << weight.sets << ">(\n        mega::LatentChunks<"
+     << heads << ">::count(int(p.position) + 1),\n        " << ready
+     << ",\n        [&](int i) { return " << at(op.getMaximum(), perChunk)
      << "; },\n        [&](int i) { return " << at(op.getSum(), perChunk)
      << "; },\n        [&](int i, int c) { return " << context << "; }, "
      << scratch << ",\n        [&](int row) { return "

@@ -63,20 +63,36 @@ int64_t KernelModel::stateIndex(StringRef state) const {
   return stateIndices.lookup(state);
 }
 
+static bool touches(Operation *op, StringRef state) {
+  return llvm::any_of(op->getAttrs(), [&](NamedAttribute attr) {
+    auto symbol = dyn_cast<FlatSymbolRefAttr>(attr.getValue());
+    return symbol && symbol.getValue() == state;
+  });
+}
+
 bool KernelModel::isPrivate(StringRef state, StageOp stage) const {
-  auto touches = [&](Operation *op) {
-    return llvm::any_of(op->getAttrs(), [&](NamedAttribute attr) {
-      auto symbol = dyn_cast<FlatSymbolRefAttr>(attr.getValue());
-      return symbol && symbol.getValue() == state;
-    });
-  };
   return !KernelOp(kernel)
               ->walk([&](Operation *op) {
-                return touches(op) && op->getParentOfType<StageOp>() != stage
+                return touches(op, state) &&
+                               op->getParentOfType<StageOp>() != stage
                            ? WalkResult::interrupt()
                            : WalkResult::advance();
               })
               .wasInterrupted();
+}
+
+bool KernelModel::isTouchedJustBefore(StringRef state, StageOp stage) const {
+  auto phase = stage->getParentOfType<PhaseOp>();
+  return KernelOp(kernel)
+      ->walk([&](PhaseOp other) {
+        if (other.getIndex() + 1 != phase.getIndex())
+          return WalkResult::advance();
+        return other->walk([&](Operation *op) {
+          return touches(op, state) ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+        });
+      })
+      .wasInterrupted();
 }
 
 RankedTensorType KernelModel::stateType(StringRef state) const {

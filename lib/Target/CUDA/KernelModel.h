@@ -56,6 +56,9 @@ public:
   /// True if no other stage touches the state: a stage may then read it before
   /// the barrier in front of it.
   bool isPrivate(llvm::StringRef state, StageOp stage) const;
+  /// True if a stage of the phase before `stage`'s touches the state. If not, a
+  /// stage may read it before that barrier, too: an earlier one has ordered it.
+  bool isTouchedJustBefore(llvm::StringRef state, StageOp stage) const;
   mlir::RankedTensorType stateType(llvm::StringRef state) const;
 
   /// Partial sums in `buffer`, written by a split anchor.

@@ -121,6 +121,10 @@ private:
   void getReady();
   /// The same statements, for a callback.
   std::string takeReady();
+  /// A callback that runs them in the CTA's first tile of `tiles`, a loop's
+  /// variable `tile`; CTAs without a tile run them here.
+  std::string readyAtFirst(const std::string &tiles,
+                           llvm::StringRef indent = "  ");
   /// A barrier, if something in shared memory waits for one.
   void sync();
   void emitLoad(LoadOp op);

@@ -21,17 +21,29 @@ struct MmaM16N8K16Bf16 {
   }
 };
 
-/// Two 8x8 matrices of 16-bit elements from shared memory, transposed: lane i
-/// of the first 16 gives the address of row i (16 bytes). Lane l receives
-/// elements (2(l%4), l/4) and (2(l%4)+1, l/4) of each: a B operand whose k runs
-/// along rows (PTX ISA, ldmatrix).
-struct LdmatrixX2Trans {
-  static __device__ __forceinline__ void run(u32 &b0, u32 &b1,
-                                             const void *row) {
+/// Four 8x8 matrices of 16-bit elements from shared memory: lane i gives the
+/// address of row i % 8 (16 bytes) of matrix i / 8. Lane l receives elements
+/// (l/4, 2(l%4)) and (l/4, 2(l%4)+1) of each, as an operand whose k runs along
+/// rows has them (PTX ISA, ldmatrix).
+struct LdmatrixX4 {
+  static __device__ __forceinline__ void run(u32 (&d)[4], const void *row) {
     const u32 address = u32(__cvta_generic_to_shared(row));
-    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, "
-                 "[%2];"
-                 : "=r"(b0), "=r"(b1)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, "
+                 "[%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                 : "r"(address)
+                 : "memory");
+  }
+};
+
+/// The same, transposed: lane l receives elements (2(l%4), l/4) and
+/// (2(l%4)+1, l/4), for an operand whose k runs down columns.
+struct LdmatrixX4Trans {
+  static __device__ __forceinline__ void run(u32 (&d)[4], const void *row) {
+    const u32 address = u32(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
+                 "{%0, %1, %2, %3}, [%4];"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
                  : "r"(address)
                  : "memory");
   }

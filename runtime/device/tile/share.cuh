@@ -17,12 +17,6 @@ __device__ __forceinline__ Range share(u32 total, u32 part, u32 parts) {
           int(divide(total * (part + 1), parts))};
 }
 
-/// The same for totals that only the run knows.
-__device__ __forceinline__ Range shareLong(int total, int part, int parts) {
-  return {int(u32(total) * u64(part) / u32(parts)),
-          int(u32(total) * u64(part + 1) / u32(parts))};
-}
-
 /// The part whose run holds `index`: the largest p with share(p).begin <=
 /// index. (index + 1) * parts fits 32 bits.
 __device__ __forceinline__ int ownerOf(u32 index, u32 total, u32 parts) {

@@ -12,12 +12,15 @@ struct MmaM16N8K16Bf16 {
   }
 };
 
-struct LdmatrixX2Trans {
-  static MEGA_SIM_INLINE void run(u32 &b0, u32 &b1, const void *row) {
-    u32 out[2];
-    mega_sim_api->ldmatrix(out, row, 2, true);
-    b0 = out[0];
-    b1 = out[1];
+struct LdmatrixX4 {
+  static MEGA_SIM_INLINE void run(u32 (&d)[4], const void *row) {
+    mega_sim_api->ldmatrix(d, row, 4, false);
+  }
+};
+
+struct LdmatrixX4Trans {
+  static MEGA_SIM_INLINE void run(u32 (&d)[4], const void *row) {
+    mega_sim_api->ldmatrix(d, row, 4, true);
   }
 };
 
