@@ -108,16 +108,24 @@ double PhaseCost::waveEfficiency() const {
   return total > 0 ? weighted / total : 1;
 }
 
+double mega::barrierUs(const MachineCosts &costs) {
+  return costs.waitAt(&LoadedCosts::barrierUs, 0) +
+         costs.phase.lookup(kSkewKey);
+}
+
+double mega::counterUs(const MachineCosts &costs) {
+  return costs.waitAt(&LoadedCosts::counterUs, 0) +
+         costs.phase.lookup(kCounterSkewKey);
+}
+
 TokenCost mega::predict(Operation *container, const MachineCosts &costs,
                         const WorkSetting &setting) {
   TokenCost token;
-  double barrierUs =
-      costs.waitAt(&LoadedCosts::barrierUs, 0) + costs.phase.lookup(kSkewKey);
   for (Operation &op : container->getRegion(0).front()) {
     if (isa<GridBarrierOp>(op)) {
       ++token.barriers;
       if (!token.phases.empty())
-        token.phases.back().syncUs += barrierUs;
+        token.phases.back().syncUs += barrierUs(costs);
       continue;
     }
     auto phase = dyn_cast<PhaseOp>(op);
@@ -129,7 +137,7 @@ TokenCost mega::predict(Operation *container, const MachineCosts &costs,
       // A stage that waits for counters does so once, for its first tile.
       if (!stage.getBody().getOps<WaitOp>().empty()) {
         ++token.counterWaits;
-        cost.syncUs += costs.waitAt(&LoadedCosts::counterUs, 0);
+        cost.syncUs += counterUs(costs);
       }
       cost.stages.push_back(measureStage(stage, setting));
       token.weightBytes += cost.stages.back().weightBytes();
@@ -143,6 +151,7 @@ TokenCost mega::predict(Operation *container, const MachineCosts &costs,
     }
     token.phases.push_back(std::move(cost));
   }
+  token.totalUs = costs.launchUs;
   for (const PhaseCost &phase : token.phases)
     token.totalUs += phase.workUs + phase.syncUs;
   double bytes =

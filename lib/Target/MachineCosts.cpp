@@ -60,8 +60,8 @@ public:
 
   /// Refuses what is no coefficient of the cost model.
   void expectTerm(StringRef key) {
-    std::string known = kSkewKey.str();
-    bool found = key == kSkewKey;
+    std::string known = (kSkewKey + ", " + kCounterSkewKey).str();
+    bool found = key == kSkewKey || key == kCounterSkewKey;
     for (const CostTerm &term : costTerms()) {
       found |= key == term.key;
       known += (", " + term.key).str();

@@ -62,6 +62,7 @@ public:
     result.cacheBytes = cost.cacheBytes;
     result.cacheBytesPerToken = cacheRowBytes();
     result.predictedUs = cost.totalUs;
+    result.launchUs = costs.launchUs;
     result.rooflineUs = cost.rooflineUs;
     return result;
   }
@@ -247,14 +248,8 @@ private:
   }
 
   void addBarrier(Explanation &result, int64_t phase) {
-    SyncInfo barrier{"barrier",
-                     result.barriers++,
-                     phase,
-                     costs.waitAt(&LoadedCosts::barrierUs, 0) +
-                         costs.phase.lookup(kSkewKey),
-                     {},
-                     "",
-                     ""};
+    SyncInfo barrier{
+        "barrier", result.barriers++, phase, barrierUs(costs), {}, "", ""};
     for (auto [index, edge] : llvm::enumerate(result.edges))
       if (edge.tight && edge.coveredBy == "barrier" &&
           edge.fromPhase <= phase && edge.toPhase > phase)
@@ -265,9 +260,7 @@ private:
 
   void addCounter(Explanation &result, StageOp stage, WaitOp wait,
                   int64_t phase) {
-    double us = costs.waitAt(&LoadedCosts::counterUs, 0);
-    double barrierUs =
-        costs.waitAt(&LoadedCosts::barrierUs, 0) + costs.phase.lookup(kSkewKey);
+    double us = counterUs(costs);
     auto counters = wait.getCounters().getDefiningOp<CountersOp>();
     SyncInfo counter{"counter",
                      result.counterWaits++,
@@ -283,7 +276,7 @@ private:
         counter.edges.push_back(index);
     counter.why = formatv("a tile waits for {0} signals at one of {1} "
                           "counters, {2:f2} us against a barrier's {3:f2}",
-                          counter.target, counter.count, us, barrierUs);
+                          counter.target, counter.count, us, barrierUs(costs));
     result.syncs.push_back(std::move(counter));
   }
 
@@ -297,7 +290,7 @@ private:
   /// What a cheaper synchronisation would be, and what stands against it.
   std::string whyNotCheaper(const Explanation &result,
                             const SyncInfo &barrier) {
-    double counter = costs.waitAt(&LoadedCosts::counterUs, 0);
+    double counter = counterUs(costs);
     // The widest of the edges decides.
     const EdgeInfo *wide = nullptr;
     for (size_t index : barrier.edges) {
@@ -309,9 +302,11 @@ private:
       if (barrier.edges.empty())
         return "it orders nothing that another barrier does not";
       return formatv("every edge here is tile-local: counters would do, at "
-                     "{0:f2} us against {1:f2}; this schedule has barriers "
-                     "only",
-                     counter, barrier.predictedUs);
+                     "{0:f2} us against {1:f2}; {2}",
+                     counter, barrier.predictedUs,
+                     counter < barrier.predictedUs
+                         ? "this schedule has barriers only"
+                         : "the barrier is cheaper");
     }
     Placed *from = stageNamed(wide->from), *to = stageNamed(wide->to);
     std::string text;

@@ -76,7 +76,8 @@ struct Explanation {
   int64_t lowerBound;
   std::vector<std::string> chain;
   int64_t weightBytes, stateBytes, cacheBytes, cacheBytesPerToken;
-  double predictedUs, rooflineUs;
+  double predictedUs; ///< phases and launch
+  double launchUs, rooflineUs;
   std::optional<Measurement> measured;
 };
 

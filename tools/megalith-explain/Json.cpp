@@ -97,6 +97,7 @@ json::Object mega::explain::jsonOf(const Explanation &x) {
       {"lower_bound", x.lowerBound},
       {"lower_bound_chain", strings(x.chain)},
       {"predicted_us", rounded(x.predictedUs)},
+      {"launch_us", rounded(x.launchUs)},
       {"roofline_us", rounded(x.rooflineUs)},
       {"bytes_per_step",
        json::Object{{"weights", x.weightBytes},

@@ -70,6 +70,7 @@ static llvm::Error writeFit(StringRef text, const llvm::StringMap<double> &fit,
   for (const CostTerm &term : costTerms())
     add(term.key);
   add(kSkewKey);
+  add(kCounterSkewKey);
   return writeFile(
       path,
       (text.take_front(begin + 1) + coefficients + text.drop_front(end)).str());
@@ -142,19 +143,23 @@ static llvm::Error run(MLIRContext &mlirContext) {
   }
   if (!fit.empty()) {
     std::vector<double> work;
-    double wait = 0;
+    double stamped = 0;
     for (const explain::MeasuredPhase &phase : measurement->phases) {
       work.push_back(phase.workUs);
-      wait += phase.waitUs;
+      stamped += phase.workUs + phase.waitUs;
     }
     TokenCost cost = predict(kernel->kernel, choice->costs, setting);
     auto fitted = fitPhaseCosts(cost, work, choice->costs);
-    if (cost.barriers > 0)
-      fitted[kSkewKey] = std::max(
-          0.0,
-          std::round(100 * (wait / double(cost.barriers) -
-                            choice->costs.waitAt(&LoadedCosts::barrierUs, 0))) /
-              100);
+    // What the step takes and neither its phases nor idle barriers explain.
+    if (cost.barriers > 0) {
+      MachineCosts idle = choice->costs;
+      idle.phase = fitted;
+      idle.phase[kSkewKey] = 0;
+      double rest = measurement->tokenUs.value_or(stamped) -
+                    predict(kernel->kernel, idle, setting).totalUs;
+      fitted[kSkewKey] =
+          std::max(0.0, std::round(100 * rest / double(cost.barriers)) / 100);
+    }
     choice->costs.phase = fitted;
     if (llvm::Error error = writeFit(choice->text, fitted, fit))
       return error;

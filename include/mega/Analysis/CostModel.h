@@ -27,8 +27,15 @@ struct CostTerm {
 /// All terms, in the order of PhaseCost::amounts.
 llvm::ArrayRef<CostTerm> costTerms();
 
-/// The coefficient of what a barrier takes beyond its own latency.
+/// The coefficients of what a barrier takes in a step beyond its own latency, and
+/// a stage's wait for counters: CTAs that arrive late, and for counters what the
+/// stage could have loaded before a barrier and the signals.
 constexpr llvm::StringLiteral kSkewKey = "skew_us";
+constexpr llvm::StringLiteral kCounterSkewKey = "counter_skew_us";
+
+/// Microseconds of a barrier, and of a stage's wait for counters.
+double barrierUs(const MachineCosts &costs);
+double counterUs(const MachineCosts &costs);
 
 /// One phase.
 struct PhaseCost {
@@ -47,7 +54,7 @@ struct TokenCost {
   llvm::SmallVector<PhaseCost> phases;
   int64_t barriers = 0;
   int64_t counterWaits = 0; ///< stages that wait for counters
-  double totalUs = 0;
+  double totalUs = 0; ///< with the launch
   int64_t weightBytes = 0, stateBytes = 0, cacheBytes = 0;
   double rooflineUs = 0;
 };

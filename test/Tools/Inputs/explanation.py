@@ -27,7 +27,7 @@ def paths(value, prefix=""):
 
 def check(x):
     phases, edges = x["phases"], x["edges"]
-    total = sum(p["predicted_us"] for p in phases)
+    total = x["launch_us"] + sum(p["predicted_us"] for p in phases)
     assert abs(total - x["predicted_us"]) < 0.02 * len(phases), total
     assert sum(p["bytes"] for p in phases) == x["bytes_per_step"]["weights"]
     parts = x["bytes_per_step"]
