@@ -85,6 +85,28 @@ TEST(Races, GridBarrierOrdersCtas) {
     }
 }
 
+TEST(Races, BetweenTheHalvesOfABarrierOnlyWhatIsOnesOwn) {
+  auto run = [](const char *cta) {
+    const std::string body = std::string(R"(
+    mega::u32 before;
+    const mega::GridBarrier barrier(reinterpret_cast<mega::u8 *>(p.workspace),
+                                    reinterpret_cast<mega::u8 *>(&before));
+    if (threadIdx.x == 0)
+      p.workspace[64 + blockIdx.x] = 5;
+    barrier.arrive();
+    int value = 0;
+    if (threadIdx.x == 0)
+      value = p.workspace[64 + )") +
+                             cta + R"(];
+    barrier.wait();
+    if (threadIdx.x == 0)
+      p.output[blockIdx.x] = value;)";
+    return TinyKernel(body, twoCtas, barrierIdiom()).run();
+  };
+  EXPECT_TRUE(run("blockIdx.x").reports.empty());
+  expectReport(run("(1 - blockIdx.x)"), Kind::Race, {"have no order"});
+}
+
 TEST(Races, WeakGridBarrierIsReportedThoughValuesAreRight) {
   const std::string body = R"(
     if (threadIdx.x == 0)
