@@ -92,12 +92,12 @@ TEST(Races, BetweenTheHalvesOfABarrierOnlyWhatIsOnesOwn) {
     const mega::GridBarrier barrier(reinterpret_cast<mega::u8 *>(p.workspace),
                                     reinterpret_cast<mega::u8 *>(&before));
     if (threadIdx.x == 0)
-      p.workspace[64 + blockIdx.x] = 5;
+      p.state[blockIdx.x] = 5;
     barrier.arrive();
     int value = 0;
     if (threadIdx.x == 0)
-      value = p.workspace[64 + )") +
-                             cta + R"(];
+      value = p.state[)") + cta +
+                             R"(];
     barrier.wait();
     if (threadIdx.x == 0)
       p.output[blockIdx.x] = value;)";
