@@ -13,8 +13,6 @@
 using namespace mlir;
 using namespace mega;
 
-static std::string str(int64_t value) { return std::to_string(value); }
-
 /// C text of an expression in the tile number, which is never negative.
 static std::string toText(AffineExpr expr, StringRef tile) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Emits one stage: its prologue here, its anchors in AnchorEmitter.cpp.
+/// Emits one stage: its prologue in PrologueEmitter.cpp, its anchors in
+/// AnchorEmitter.cpp and in files of their own.
 ///
 /// A tensor of a prologue is either an expression in the element's index, which
 /// costs nothing until somebody asks for an element, or it lies in shared
@@ -23,6 +24,18 @@
 #include <string>
 
 namespace mega {
+
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
+inline std::string str(int64_t value) { return std::to_string(value); }
+
+/// Elements of a piece: 16 bytes of bf16.
+constexpr int64_t kPieceElements = 8;
+
+/// True if one pass over pieces normalises the row.
+bool normalisesPieces(RmsNormOp op);
 
 /// The C expression of an element, given the C expression of its flat index.
 using ElementExpr = std::function<std::string(const std::string &index)>;
@@ -111,7 +124,7 @@ public:
 
 private:
   //===--------------------------------------------------------------------===//
-  // Prologue (StageEmitter.cpp)
+  // Prologue (StageEmitter.cpp, PrologueEmitter.cpp)
   //===--------------------------------------------------------------------===//
 
   /// Refuses lists that are too long for how the grid shares them out.
@@ -216,6 +229,10 @@ private:
                         llvm::StringRef index, llvm::StringRef value,
                         const PartialSums &sums, llvm::StringRef indent);
   StoreOp storeOf(mlir::Value value) const;
+  /// Where an anchor's values go in the end: their pointers are declared
+  /// outside the sink that uses them.
+  static void collectStores(mlir::Value value,
+                            llvm::SmallVectorImpl<StoreOp> &stores);
 
   //===--------------------------------------------------------------------===//
   // Counters (CounterEmitter.cpp)
